@@ -1,0 +1,234 @@
+"""What the panel and a host say to each other: key names, message fields, states and causes.
+
+The only module of the agent that the panel imports, and so standard library only. Both halves of one
+release speak `VERSION`; each message carries it, and a reader takes its own and the one before.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+VERSION = 1
+
+# -- Redis keys of one host ------------------------------------------------------------------------
+# The host's Redis user may touch `host:<id>:*` and nothing else.
+
+
+def key_prefix(host_id: str) -> str:
+    return f"host:{host_id}:"
+
+
+def orders_key(host_id: str) -> str:
+    """The host's Celery queue: `orders` to the host, whose app has the prefix, this name to the panel."""
+    return key_prefix(host_id) + "orders"
+
+
+def reports_key(host_id: str) -> str:
+    """Stream of reports, host to panel. The panel deletes what it has stored."""
+    return key_prefix(host_id) + "reports"
+
+
+def acks_key(host_id: str) -> str:
+    """Hash: file -> next offset wanted, or one of the words below. The panel writes it, the host reads it."""
+    return key_prefix(host_id) + "acks"
+
+
+ACK_REFUSED = "refused"  # drop the file: the panel never takes it
+ACK_HOLD = "hold"  # ship no log until told: the panel's disk guard
+
+# -- Orders, panel to host (a Celery message carries ids only) ----------------------------------------
+
+ORDER_TASK = "agent.worker.take_order"  # args: order id, kind, workload id, data (small, no secrets)
+ORDER_START = "start"
+ORDER_STOP = "stop"  # data: {"grace_s": seconds from TERM to KILL}
+
+# -- Ranks ---------------------------------------------------------------------------------------------
+
+PREPARING, READY, RUNNING, ENDED = "preparing", "ready", "running", "ended"  # what a host reports of a rank
+
+PART_PREPARE = "prepare"  # what fetching and building printed, and why a start failed
+PART_OUTPUT = "output"  # what the command printed, to the byte
+PARTS = (PART_PREPARE, PART_OUTPUT)
+
+# Why a rank ended. `exited` and `signaled` are the command's own doing.
+CAUSE_EXITED = "exited"
+CAUSE_SIGNALED = "signaled"
+CAUSE_STOPPED = "stopped"  # ended after the panel's TERM or KILL
+CAUSE_OUT_OF_MEMORY = "out-of-memory"  # the kernel's OOM killer
+CAUSE_NOT_STARTED = "not-started"  # the claim was refused, or a stop came before the start
+CAUSE_COMMAND_NOT_FOUND = "command-not-found"
+CAUSE_PREPARE_FAILED = "prepare-failed"
+CAUSE_SUPERVISOR_LOST = "supervisor-lost"
+CAUSE_HOST_REBOOTED = "host-rebooted"
+CAUSE_HOST_STATE_LOST = "host-state-lost"
+
+# Environment variable that marks every process of a workload, and of a host; how leftovers are found.
+ENV_WORKLOAD = "PANEL_WORKLOAD_ID"
+ENV_HOST = "PANEL_HOST_ID"
+
+
+@dataclass(frozen=True)
+class Start:
+    """The claim's answer: what one rank is to run. Secrets are in it, so it never touches a disk whole."""
+
+    workload_id: str
+    rank: int
+    ranks: int
+    command: list[str]
+    environment: dict[str, str]
+    secrets: dict[str, str]  # variable name -> value; set in the environment, masked in the log
+    chips: list[int]  # local indices on this host
+    stop_grace_s: int
+    source: dict[str, Any] = field(default_factory=lambda: {"kind": "none"})
+    runtime: str | None = None
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Start:
+        known = {name: data[name] for name in cls.__dataclass_fields__ if name in data}
+        return cls(**known)
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class RankReport:
+    """One line of a rank's `states` file: the host says what state the rank has reached.
+
+    `at_ms` is the host's clock (Unix milliseconds), for display only: order is the file's order.
+    The fields from `exit_code` on belong to `ended`, which also means: no process of it is left.
+    """
+
+    state: str
+    at_ms: int
+    detail: str = ""
+    exit_code: int | None = None
+    signal: int | None = None
+    cause: str = ""
+    final_offsets: dict[str, int] = field(default_factory=dict)  # part -> bytes; a log is complete there
+
+    def line(self) -> bytes:
+        return json.dumps({k: v for k, v in asdict(self).items() if v not in (None, "", {})}).encode() + b"\n"
+
+    @classmethod
+    def from_line(cls, line: bytes) -> RankReport:
+        """Raises ValueError when the line is not a report."""
+        data = json.loads(line)
+        if not isinstance(data, dict) or data.get("state") not in (PREPARING, READY, RUNNING, ENDED):
+            raise ValueError("not a rank report")
+        return cls(**{name: data[name] for name in cls.__dataclass_fields__ if name in data})
+
+
+# -- Files shipped by offset -------------------------------------------------------------------------
+
+
+def log_file(workload_id: str, rank: int, part: str) -> str:
+    return f"{workload_id}/{rank}/{part}"
+
+
+def states_file(workload_id: str, rank: int) -> str:
+    return f"{workload_id}/{rank}/states"
+
+
+def split_file(name: str) -> tuple[str, int, str]:
+    """(workload id, rank, what) of a shipped file's name. Raises ValueError."""
+    workload_id, rank, what = name.split("/")
+    return workload_id, int(rank), what
+
+
+# -- Reports: the entries of the stream ----------------------------------------------------------------
+
+REPORT_LOG = "log"
+REPORT_STATES = "states"
+REPORT_HEARTBEAT = "heartbeat"
+
+MAX_REPORT_BYTES = 256 * 1024  # data of one entry
+WINDOW_BYTES = 4 * 1024 * 1024  # unacknowledged log bytes of a host
+
+
+@dataclass(frozen=True)
+class Gap:
+    """Bytes that the host had to drop: they would stand at `offset`, which does not advance over them."""
+
+    offset: int
+    dropped_bytes: int
+    from_ms: int
+    to_ms: int
+
+
+@dataclass(frozen=True)
+class Report:
+    """One entry of a host's report stream.
+
+    `file` and `offset` say where `data` stands (log and states); `times` are (offset, host's Unix ms) marks
+    within it, `gaps` the drops at or before its end. A heartbeat's data is a JSON object (`Heartbeat`).
+    """
+
+    session: int
+    kind: str
+    data: bytes
+    file: str = ""
+    offset: int = 0
+    times: tuple[tuple[int, int], ...] = ()
+    gaps: tuple[Gap, ...] = ()
+
+    def fields(self) -> dict[str, bytes | str | int]:
+        entry: dict[str, bytes | str | int] = {"v": VERSION, "s": self.session, "k": self.kind, "d": self.data}
+        if self.file:
+            entry |= {"f": self.file, "o": self.offset}
+        if self.times:
+            entry["t"] = json.dumps(self.times)
+        if self.gaps:
+            entry["g"] = json.dumps([[g.offset, g.dropped_bytes, g.from_ms, g.to_ms] for g in self.gaps])
+        return entry
+
+    @classmethod
+    def from_fields(cls, entry: Mapping[bytes, bytes]) -> Report:
+        """Raises ValueError (KeyError is turned into it) for whatever is not a report of a known version."""
+        try:
+            if int(entry[b"v"]) not in (VERSION, VERSION - 1):
+                raise ValueError(f"protocol version {entry[b'v']!r}")
+            return cls(
+                session=int(entry[b"s"]),
+                kind=entry[b"k"].decode(),
+                data=entry[b"d"],
+                file=entry.get(b"f", b"").decode(),
+                offset=int(entry.get(b"o", 0)),
+                times=tuple((int(o), int(t)) for o, t in json.loads(entry.get(b"t", b"[]"))),
+                gaps=tuple(Gap(*map(int, g)) for g in json.loads(entry.get(b"g", b"[]"))),
+            )
+        except (KeyError, TypeError, UnicodeDecodeError) as error:
+            raise ValueError(f"not a report: {error!r}") from error
+
+
+@dataclass(frozen=True)
+class Heartbeat:
+    """What a host says each few seconds: that it lives, and every workload that its disk knows.
+
+    A workload that the panel does not know, or wants stopped, so shows itself and gets a stop.
+    """
+
+    at_ms: int
+    version: str
+    workloads: tuple[str, ...]
+    disk_free_bytes: int
+
+    def data(self) -> bytes:
+        return json.dumps(asdict(self)).encode()
+
+    @classmethod
+    def from_data(cls, data: bytes) -> Heartbeat:
+        """Raises ValueError."""
+        try:
+            fields = json.loads(data)
+            return cls(
+                at_ms=int(fields["at_ms"]),
+                version=str(fields["version"]),
+                workloads=tuple(map(str, fields["workloads"])),
+                disk_free_bytes=int(fields["disk_free_bytes"]),
+            )
+        except (KeyError, TypeError) as error:
+            raise ValueError(f"not a heartbeat: {error!r}") from error

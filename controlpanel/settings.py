@@ -1,0 +1,241 @@
+"""Settings of the panel: one file, everything from the environment, each with a default that works on a laptop.
+
+A wrong value fails loudly at start: here, or in a system check (controlpanel/checks.py).
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import dj_database_url
+from csp.constants import NONCE, SELF
+from django.core.exceptions import ImproperlyConfigured
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+
+
+def _text(name: str, default: str) -> str:
+    return os.environ.get(name, "").strip() or default
+
+
+def _number(name: str, default: float) -> float:
+    text = _text(name, str(default))
+    try:
+        number = float(text)
+    except ValueError:
+        raise ImproperlyConfigured(f"{name} must be a number, not {text!r}") from None
+    if number < 0:
+        raise ImproperlyConfigured(f"{name} must not be negative: {text}")
+    return number
+
+
+def _flag(name: str, default: bool) -> bool:
+    text = _text(name, "yes" if default else "no").lower()
+    if text not in {"yes", "no", "true", "false", "1", "0"}:
+        raise ImproperlyConfigured(f"{name} must be yes or no, not {text!r}")
+    return text in {"yes", "true", "1"}
+
+
+def _kept_key(path: Path) -> str:
+    """A key made once and kept in a file that only its owner may read; of two makers at once one wins."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+            file.write(secrets.token_urlsafe(50))
+    except FileExistsError:
+        pass
+    return path.read_text().strip()
+
+
+# -- Where things live ------------------------------------------------------------------------------
+VAR_DIR = Path(_text("PANEL_VAR", str(BASE_DIR / "var")))  # all state of a laptop's installation; ignored by git
+SECRET_KEY = os.environ.get("SECRET_KEY") or _kept_key(VAR_DIR / "secret_key")
+SECRETS_KEY_FILE = VAR_DIR / "secrets_key"  # encrypts stored secrets (projects/secrets.py)
+
+# -- Reach -------------------------------------------------------------------------------------------
+DEBUG = _flag("DEBUG", False)
+PUBLIC_URL = _text("PUBLIC_URL", "http://127.0.0.1:8000").rstrip("/")  # what browsers and hosts use
+_public = urlsplit(PUBLIC_URL)
+if _public.scheme not in {"http", "https"} or not _public.hostname:
+    raise ImproperlyConfigured(f"PUBLIC_URL must be an http or https address, not {PUBLIC_URL!r}")
+ALLOWED_HOSTS = [*_text("ALLOWED_HOSTS", "localhost 127.0.0.1 [::1]").split(), _public.hostname]
+CSRF_TRUSTED_ORIGINS = [PUBLIC_URL]
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = _public.scheme == "https"
+SESSION_COOKIE_HTTPONLY = True
+SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if _flag("BEHIND_PROXY", False) else None
+
+# -- Redis: broker, report streams, live streams. May be wiped at any time. ---------------------------
+_redis_url_file = VAR_DIR / "redis_url"  # written by `manage.py up` for the embedded Valkey
+REDIS_URL = _text("REDIS_URL", _redis_url_file.read_text().strip() if _redis_url_file.exists() else "redis://127.0.0.1:6379/0")
+HOSTS_REDIS_URL = _text("HOSTS_REDIS_URL", "")  # what hosts connect to, without user and password; "": as REDIS_URL
+
+# -- Database ------------------------------------------------------------------------------------------
+DATABASE_URL = _text("DATABASE_URL", f"sqlite:///{VAR_DIR / 'panel.sqlite3'}")
+DATABASES = {"default": dj_database_url.parse(DATABASE_URL)}
+if DATABASES["default"]["ENGINE"].endswith("sqlite3"):
+    DATABASES["default"]["OPTIONS"] = {
+        "transaction_mode": "IMMEDIATE",  # a transaction that will write waits at its start, not with "locked" at its end
+        "timeout": 20,  # seconds
+        # auto_vacuum comes first: it has no effect on a file that journal_mode has already written.
+        "init_command": "PRAGMA auto_vacuum=INCREMENTAL; PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;"
+        " PRAGMA busy_timeout=20000; PRAGMA cache_size=-64000; PRAGMA mmap_size=268435456;",
+    }
+    DATABASES["default"]["TEST"] = {"NAME": None}
+else:
+    DATABASES["default"]["OPTIONS"] = {"pool": True}  # a thread a request under ASGI: without a pool, a connection each
+    DATABASES["default"]["CONN_MAX_AGE"] = 0
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+# -- Deadlines of the road, in seconds (the table of states in docs/states.md) ------------------------------
+HEARTBEAT_S = _number("HEARTBEAT_S", 3)  # how often a host says that it lives
+PLACE_SILENT_S = _number("PLACE_SILENT_S", 15)  # placement skips a host that was silent for so long
+CLAIM_DEADLINE_S = _number("CLAIM_DEADLINE_S", 60)  # an order that nobody claimed ends
+CLAIM_SILENT_S = _number("CLAIM_SILENT_S", 30)  # the same when its host is silent
+PREPARE_DEADLINE_S = _number("PREPARE_DEADLINE_S", 600)  # source fetched
+BUILD_DEADLINE_S = _number("BUILD_DEADLINE_S", 3600)  # runtime built
+BARRIER_DEADLINE_S = _number("BARRIER_DEADLINE_S", 600)  # all ranks of a gang ready
+KILL_S = _number("KILL_S", 10)  # from KILL to "nothing is left"
+SECOND_AGENT_S = _number("SECOND_AGENT_S", 60)  # another agent of the same host heard within: 409
+PANEL_GAP_S = _number("PANEL_GAP_S", 10)  # the inbox did not read for so long: hosts' silence counts anew
+LOOP_HOLD_S = _number("LOOP_HOLD_S", 10)  # a loop's holder that says nothing for so long has lost it
+
+# -- Logs ------------------------------------------------------------------------------------------------
+LOG_SEAL_BYTES = int(_number("LOG_SEAL_BYTES", 256 * 1024))  # pieces of a log are sealed into one object from here
+LOG_SEAL_QUIET_S = _number("LOG_SEAL_QUIET_S", 60)  # or after so long without a new byte
+STORAGES = {
+    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage", "OPTIONS": {"location": VAR_DIR / "files"}},
+    "logs": {"BACKEND": "django.core.files.storage.FileSystemStorage", "OPTIONS": {"location": VAR_DIR / "logs"}},
+    "staticfiles": {"BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"},
+}
+
+# -- Django --------------------------------------------------------------------------------------------
+INSTALLED_APPS = [
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "django.contrib.staticfiles",
+    "rest_framework",
+    "drf_spectacular",
+    "django_filters",
+    "django_htmx",
+    "channels",
+    "csp",
+    "axes",
+    "projects",
+    "monitoring",
+    "clusters",
+    "jobs",
+    "controlpanel",
+]
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "csp.middleware.CSPMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.locale.LocaleMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "django_htmx.middleware.HtmxMiddleware",
+    "projects.errors.PanelErrorMiddleware",
+    "axes.middleware.AxesMiddleware",
+]
+ROOT_URLCONF = "controlpanel.urls"
+ASGI_APPLICATION = "controlpanel.asgi.application"
+APPEND_SLASH = False
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates"],
+        "APP_DIRS": False,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+                "csp.context_processors.nonce",
+                "controlpanel.shell.shell",
+            ],
+            "builtins": ["controlpanel.templatetags.panel"],
+        },
+    }
+]
+
+# -- Sign-in ---------------------------------------------------------------------------------------------
+AUTHENTICATION_BACKENDS = ["axes.backends.AxesStandaloneBackend", "django.contrib.auth.backends.ModelBackend"]
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 10}},
+    {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
+]
+LOGIN_URL = "sign-in"
+LOGIN_REDIRECT_URL = "home"
+LOGOUT_REDIRECT_URL = "sign-in"
+AXES_FAILURE_LIMIT = 10  # wrong passwords for one name from one address, then
+AXES_COOLOFF_TIME = 0.25  # hours of "too many tries"
+AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
+AXES_LOCKOUT_CALLABLE = "projects.sign_in.too_many_tries"
+AXES_RESET_ON_SUCCESS = True
+AXES_ENABLE_ADMIN = False
+
+# -- API ---------------------------------------------------------------------------------------------------
+REST_FRAMEWORK = {
+    "DEFAULT_AUTHENTICATION_CLASSES": ["projects.tokens.TokenAuthentication", "rest_framework.authentication.SessionAuthentication"],
+    "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
+    "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
+    "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
+    "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
+    "EXCEPTION_HANDLER": "projects.errors.api_exception_handler",
+    "UNAUTHENTICATED_USER": "django.contrib.auth.models.AnonymousUser",
+}
+SPECTACULAR_SETTINGS = {"TITLE": "TPU control panel", "VERSION": "1", "SERVE_INCLUDE_SCHEMA": False}
+DATA_UPLOAD_MAX_MEMORY_SIZE = 4 * 1024 * 1024  # bytes of a request's body
+
+# -- Pages ---------------------------------------------------------------------------------------------------
+STATIC_URL = "static/"
+STATIC_ROOT = VAR_DIR / "static"
+STATICFILES_DIRS = [
+    BASE_DIR / "static",
+    # Packages of the browser, installed by npm (package.json); only the folders that pages link to.
+    *(
+        (name, BASE_DIR / "node_modules" / folder)
+        for name, folder in {
+            "inter": "@fontsource-variable/inter",
+            "jetbrains-mono": "@fontsource-variable/jetbrains-mono",
+        }.items()
+        if (BASE_DIR / "node_modules" / folder).is_dir()
+    ),
+]
+ICONS_DIR = BASE_DIR / "node_modules" / "@tabler" / "icons" / "icons" / "outline"
+CONTENT_SECURITY_POLICY = {
+    "DIRECTIVES": {
+        "default-src": [SELF],
+        "script-src": [SELF, NONCE],
+        "style-src": [SELF],
+        "img-src": [SELF, "data:"],
+        "connect-src": [SELF, PUBLIC_URL.replace("http", "ws", 1)],
+        "frame-ancestors": ["'none'"],
+        "base-uri": ["'none'"],
+        "form-action": [SELF],
+    }
+}
+LANGUAGE_CODE = "en"
+LANGUAGES = [("en", "English")]
+LOCALE_PATHS = [BASE_DIR / "locale"]
+USE_I18N = True
+USE_TZ = True
+TIME_ZONE = "UTC"
+
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {"line": {"format": "{asctime} {levelname} {name} {message}", "style": "{"}},
+    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "root": {"handlers": ["stderr"], "level": _text("LOG_LEVEL", "INFO")},
+    "loggers": {"axes": {"level": "WARNING"}, "django.request": {"level": "ERROR"}},
+}

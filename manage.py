@@ -1,0 +1,20 @@
+#!/usr/bin/env python
+"""Front door of the panel's commands. `up` starts everything and stays outside Django to stay small."""
+
+import os
+import sys
+
+
+def main() -> None:
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "controlpanel.settings")
+    if sys.argv[1:2] == ["up"]:
+        from controlpanel.up import main as up
+
+        sys.exit(up(sys.argv[2:]))
+    from django.core.management import execute_from_command_line
+
+    execute_from_command_line(sys.argv)
+
+
+if __name__ == "__main__":
+    main()

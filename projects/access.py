@@ -1,0 +1,78 @@
+"""Rights: what each needs of a role and of a token's scope. Looking up and being allowed are one call.
+
+A stranger gets 404 (they may not know that it exists), a member without the right 403.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from django.db.models import QuerySet
+from django.utils.translation import gettext as _
+
+from projects.actors import SCOPES, Actor
+from projects.errors import Forbidden, NotFound
+from projects.models import Membership, Project, Role
+
+ROLES = list(Role.values)
+
+
+@dataclass(frozen=True)
+class Right:
+    role: str  # least role in the project's team
+    scope: str  # least scope of the token
+
+
+RIGHTS = {
+    "project.view": Right(Role.VIEWER, "read"),
+    "jobs.view": Right(Role.VIEWER, "read"),
+    "jobs.launch": Right(Role.MEMBER, "launch"),
+    "jobs.cancel": Right(Role.MEMBER, "launch"),
+    "definitions.edit": Right(Role.MEMBER, "launch"),
+    "secrets.edit": Right(Role.ADMIN, "admin"),
+    "team.edit": Right(Role.ADMIN, "admin"),
+}
+
+
+def get_project(actor: Actor, slug: str, *, may: str) -> Project:
+    """The project of this slug, when `actor` has the right `may` in it. Raises NotFound or Forbidden."""
+    project = visible_projects(actor).select_related("team").filter(slug=slug).first()
+    if project is None:
+        raise NotFound("no-such-project", _("There is no project %(slug)s, or you are not in its team.") % {"slug": slug}, project=slug)
+    check(actor, project, may=may)
+    return project
+
+
+def visible_projects(actor: Actor) -> QuerySet[Project]:
+    if not actor.user.is_authenticated:
+        return Project.objects.none()
+    return Project.objects.visible_to(actor.user)
+
+
+def check(actor: Actor, project: Project, *, may: str) -> None:
+    """Raises Forbidden unless `actor`, who is known to see `project`, has the right `may` in it."""
+    right = RIGHTS[may]
+    if SCOPES.index(actor.scope) < SCOPES.index(right.scope):
+        raise Forbidden(
+            "token-scope", _("This token may only %(has)s; this needs a token of scope %(needs)s.") % {"has": actor.scope, "needs": right.scope}
+        )
+    role = role_in(actor, project)
+    if role is None or ROLES.index(role) < ROLES.index(right.role):
+        raise Forbidden(
+            "role", _("You are %(has)s in this team; this needs the role %(needs)s.") % {"has": role or _("nobody"), "needs": right.role}
+        )
+
+
+def may_do(actor: Actor, project: Project, right: str) -> bool:
+    """Whether a page should offer the action. The action itself checks again."""
+    try:
+        check(actor, project, may=right)
+    except Forbidden:
+        return False
+    return True
+
+
+def role_in(actor: Actor, project: Project) -> str | None:
+    if actor.user.is_superuser:
+        return Role.ADMIN
+    return Membership.objects.filter(team_id=project.team_id, user_id=actor.user.pk).values_list("role", flat=True).first()
