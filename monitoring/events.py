@@ -1,0 +1,46 @@
+"""What happened to a subject, in the order in which it was committed."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from django.db import transaction
+from django.db.models import F, Max
+
+from monitoring import announcements
+from monitoring.models import Event, Subject
+
+
+def record(subject: Subject, code: str, sentence: str, *, at: datetime, by_name: str = "", **data: Any) -> Event:
+    """Write an event in the caller's transaction, and announce it once that is committed.
+
+    The subject's row stays locked until then, so `seq` is commit order. Callers lock subjects by id, and after workloads.
+    Raises RuntimeError outside a transaction: the event would not stand and fall with what it tells.
+    """
+    if not transaction.get_connection().in_atomic_block:
+        raise RuntimeError(f"event {code} of {subject.address} recorded outside a transaction")
+    Subject.objects.filter(pk=subject.pk).update(seq=F("seq") + 1)
+    subject.seq = Subject.objects.values_list("seq", flat=True).get(pk=subject.pk)
+    event = Event.objects.create(
+        subject=subject, seq=subject.seq, at=at, code=code, sentence=sentence, data=data, by_name=by_name
+    )
+    announcements.announce_event(subject, event)
+    return event
+
+
+def since(subject: Subject, seq: int, limit: int) -> list[Event]:
+    """At most `limit` events after number `seq`, in order."""
+    return list(Event.objects.filter(subject=subject, seq__gt=seq).order_by("seq")[:limit])
+
+
+def newest_id() -> int:
+    return Event.objects.order_by("-pk").values_list("pk", flat=True).first() or 0
+
+
+def news_of_list(list_address: str, after_id: int, limit: int = 500) -> dict[str, int]:
+    """Address -> last seq of the list's subjects with events of a greater id. Ids are only roughly commit order: look back."""
+    kind, _colon, key = list_address.partition(":")
+    of_list = {"subject__project": None} if kind == "shared" else {"subject__project": int(key)}
+    rows = Event.objects.filter(pk__gt=after_id, **of_list).values_list("subject__kind", "subject__key")
+    return {f"{kind}:{key}": seq for kind, key, seq in rows.annotate(Max("seq")).order_by()[:limit]}

@@ -1,0 +1,72 @@
+"""Pieces and segments of a log as one sequence of stretches, whatever the sealer does meanwhile."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from django.db.models import Max, OuterRef, Subquery
+from django.db.models.functions import Coalesce
+
+from monitoring import objects
+from monitoring.models import Log, LogPiece, LogSegment
+
+Mark = tuple[int, int]  # (offset in the log, host's Unix ms)
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """Stored bytes of a log without a hole. `load` fetches them; `line_count` counts their line ends."""
+
+    offset: int
+    size_bytes: int
+    line_count: int
+    times: list[Mark]
+    load: Callable[[], bytes]
+    first_line: int | None = None  # known of segments only
+
+    @property
+    def end(self) -> int:
+        return self.offset + self.size_bytes
+
+
+def covering(log: Log, start: int, end: int) -> list[Stretch]:
+    """What is stored of [start, end), in order and without a hole; the first may begin before `start`, the last end after `end`.
+
+    Pieces are read first, bytes included, and segments then: a piece that is sealed between the two reads shows in both,
+    and never in neither. The segment wins.
+    """
+    pieces = [piece_stretch(row) for row in _overlapping(LogPiece.objects.filter(log=log), start, end)]
+    segments = [segment_stretch(row) for row in _overlapping(LogSegment.objects.filter(log=log), start, end)]
+    return _joined(segments, pieces, start)
+
+
+def piece_stretch(row: LogPiece) -> Stretch:
+    data = bytes(row.data)  # PostgreSQL gives a memoryview
+    return Stretch(row.offset, row.size_bytes, row.line_count, [(o, ms) for o, ms in row.times], lambda: data)
+
+
+def segment_stretch(row: LogSegment) -> Stretch:
+    times = [(o, ms) for o, ms in row.times]
+    return Stretch(
+        row.offset, row.size_bytes, row.line_count, times, lambda: objects.load(row.name, row.size_bytes), row.first_line
+    )
+
+
+def _overlapping(rows, start: int, end: int):
+    """Rows of one log from the one that holds `start` to the one before `end`; one statement, by the index on (log, offset)."""
+    upto_start = rows.model.objects.filter(log=OuterRef("log"), offset__lte=start).order_by().values("log")
+    first = Coalesce(Subquery(upto_start.annotate(last=Max("offset")).values("last")), 0)
+    return rows.filter(offset__gte=first, offset__lt=end).order_by("offset")
+
+
+def _joined(segments: list[Stretch], pieces: list[Stretch], start: int) -> list[Stretch]:
+    joined: list[Stretch] = []
+    for stretch in segments + pieces:
+        position = joined[-1].end if joined else start
+        if stretch.end <= position:
+            continue
+        if stretch.offset != position and (joined or stretch.offset > position):
+            break
+        joined.append(stretch)
+    return joined
