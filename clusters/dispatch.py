@@ -1,0 +1,49 @@
+"""Sends orders that are due to their hosts' Celery queues; after commit, from the scheduler loop only.
+
+An order that is lost on the way is the sweep's business: Redis may be wiped at any time.
+"""
+
+from __future__ import annotations
+
+import logging
+from datetime import datetime
+
+from celery import current_app
+from django.db.models import F
+
+from agent import protocol
+from clusters.models import Order
+from clusters.states import HostState
+
+logger = logging.getLogger(__name__)
+BATCH = 500  # orders a tick
+
+
+def dispatch(*, now: datetime) -> int:
+    """Publish every order whose `sent_at` is null, oldest first; returns how many went out.
+
+    Stops at the first failure until the next tick: a broker that is away would hold up each of them.
+    """
+    due = Order.objects.open().filter(sent_at=None).exclude(host__state=HostState.RETIRED).order_by("created_at", "pk")[:BATCH]
+    sent = 0
+    for order in due:
+        try:
+            publish(order)
+        except Exception as error:  # kombu raises what its transports raise
+            logger.warning("order not sent order=%s host=%s error=%r", order.pk, order.host_id, error)
+            break
+        Order.objects.filter(pk=order.pk, sent_at=None).update(sent_at=now, sent_times=F("sent_times") + 1)
+        sent += 1
+    return sent
+
+
+def publish(order: Order) -> None:
+    """One Celery message straight onto the host's list: ids and a grace, no spec and no secret."""
+    current_app.send_task(
+        protocol.ORDER_TASK,
+        args=[order.pk, order.kind, str(order.workload_id), order.data],
+        exchange="",
+        routing_key=protocol.orders_key(str(order.host_id)),
+        retry=False,
+        ignore_result=True,
+    )

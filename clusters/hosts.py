@@ -1,0 +1,68 @@
+"""What an admin does with a host: cordon, uncordon, retire. The lookup and the right are one call."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from uuid import UUID
+
+from django.db import transaction
+from django.utils.translation import gettext as _
+
+from agent import protocol
+from clusters import workloads
+from clusters.models import Host, Workload
+from clusters.states import HOST_MOVES, HostState, RankState
+from monitoring import events
+from monitoring.announcements import wake
+from projects import audit
+from projects.actors import Actor
+from projects.errors import Conflict, Forbidden, NotFound
+
+
+def get_host(actor: Actor, host_id: str, *, edit: bool = False) -> Host:
+    """A host, visible to every signed-in user; only a superuser's token or session of scope admin may change it."""
+    try:
+        host = Host.objects.select_related("slice__cluster", "subject").filter(pk=UUID(host_id)).first()
+    except ValueError:
+        host = None
+    if host is None or not actor.user.is_authenticated:
+        raise NotFound("no-such-host", _("There is no such host."))
+    if edit and not (actor.user.is_superuser and actor.scope == "admin"):
+        raise Forbidden("role", _("Only an operator may change hosts."))
+    return host
+
+
+def cordon(*, host: Host, reason: str, by: Actor, now: datetime) -> None:
+    """ready -> cordoned: nothing new is placed on it; what runs goes on."""
+    _move(host, HostState.CORDONED, f"Cordoned: {reason}", by=by, now=now, cordon_reason=reason)
+
+
+def uncordon(*, host: Host, by: Actor, now: datetime) -> None:
+    """cordoned -> ready."""
+    _move(host, HostState.READY, "Uncordoned.", by=by, now=now, cordon_reason="")
+
+
+def retire(*, host: Host, by: Actor, now: datetime) -> None:
+    """Any state -> retired: it is gone for good. Frees chips held for lost work; refused while it runs something else."""
+    with transaction.atomic():
+        living = host.ranks.exclude(state=RankState.ENDED).select_related("workload")
+        if any(not rank.workload.ended_at for rank in living):
+            raise Conflict("host-in-use", _("Work runs on this host. Cancel it, or cordon the host and wait."))
+        for workload_id in sorted(rank.workload_id for rank in living):
+            workload = Workload.objects.locked(workload_id)
+            for rank in workload.ranks.filter(host=host).exclude(state=RankState.ENDED):
+                workloads.end_rank(rank, cause=protocol.CAUSE_HOST_STATE_LOST, detail="retired", now=now)
+        _move(host, HostState.RETIRED, "Retired.", by=by, now=now)
+
+
+def _move(host: Host, to: str, sentence: str, *, by: Actor, now: datetime, **changes: str) -> None:
+    with transaction.atomic():
+        if to not in HOST_MOVES[host.state]:
+            raise Conflict("host-state", _("The host is %(state)s.") % {"state": host.state}, state=host.state)
+        won = Host.objects.filter(pk=host.pk, state=host.state).update(state=to, **changes)
+        if not won:
+            raise Conflict("host-state", _("Someone else changed the host just now."))
+        host.refresh_from_db()
+        events.record(host.subject, f"host.{to}", sentence, at=now, by_name=by.user.get_username())
+        audit.record(f"host.{to}", by=by, subject=("host", str(host.pk), host.name), **changes)
+        wake("scheduler")

@@ -1,0 +1,35 @@
+"""Orders to hosts: written in the transaction that wants them, sent later by dispatch, confirmed by their effect."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from uuid import UUID
+
+from clusters.models import Order
+from clusters.models.orders import OrderKind
+
+
+def start(host_id: UUID, workload_id: UUID, *, now: datetime) -> None:
+    Order.objects.create(host_id=host_id, kind=OrderKind.START, workload_id=workload_id, created_at=now)
+
+
+def stop(host_id: UUID, workload_id: UUID, *, grace_s: int, now: datetime) -> None:
+    """Of an open stop the smaller grace stays; a smaller one is sent again."""
+    order, made = Order.objects.get_or_create(
+        host_id=host_id,
+        kind=OrderKind.STOP,
+        workload_id=workload_id,
+        confirmed_at=None,
+        defaults={"created_at": now, "data": {"grace_s": grace_s}},
+    )
+    if not made and grace_s < order.data["grace_s"]:
+        order.data, order.sent_at = {"grace_s": grace_s}, None
+        order.save(update_fields=["data", "sent_at"])
+
+
+def confirm(host_id: UUID, workload_id: UUID, *, now: datetime, kind: str | None = None) -> None:
+    """The order's effect was seen. Without a kind: all of the workload on this host."""
+    found = Order.objects.open().filter(host_id=host_id, workload_id=workload_id)
+    if kind is not None:
+        found = found.filter(kind=kind)
+    found.update(confirmed_at=now)

@@ -1,0 +1,115 @@
+"""What the inbox does with each kind of report. The session was checked; here the content is."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from django.db import InterfaceError, OperationalError, transaction
+
+from agent import protocol
+from clusters import orders, ranks
+from clusters.models import Host, Order, Rank, Workload
+from clusters.models.orders import OrderKind
+from clusters.states import WORKLOAD_ENDED, RankState, Wanted
+from monitoring import events, logs
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass
+class Acks:
+    """What a host is to be told once the transaction is committed: file -> next offset wanted, or a word."""
+
+    wanted: dict[str, str] = field(default_factory=dict)
+
+    def want(self, file: str, offset: int) -> None:
+        self.wanted[file] = str(offset)
+
+    def refuse(self, file: str) -> None:
+        self.wanted[file] = protocol.ACK_REFUSED
+
+
+def take_log(host: Host, reports: list[protocol.Report], acks: Acks, *, now: datetime) -> None:
+    """Log bytes of one file, in the order of the stream."""
+    file = reports[0].file
+    found = _rank_of(host, file)
+    if found is None:
+        acks.refuse(file)
+        return
+    rank, part = found
+    if part not in protocol.PARTS:
+        acks.refuse(file)
+        return
+    log = logs.open_log(subject=rank.workload.subject, workload_id=rank.workload_id, rank=rank.number, part=part)
+    acks.want(file, logs.append_many(log, [logs.Chunk(r.offset, r.data, r.times, r.gaps) for r in reports], now=now))
+
+
+def take_states(host: Host, reports: list[protocol.Report], acks: Acks, *, now: datetime) -> None:
+    """Lines of a rank's `states` file. A line that is no report is passed over and becomes an event of the host."""
+    file = reports[0].file
+    found = _rank_of(host, file)
+    if found is None:
+        acks.refuse(file)
+        return
+    rank, _ = found
+    for report in reports:
+        if report.offset > rank.states_offset:
+            break  # a hole: the host is told what is wanted, and sends again from there
+        lines = report.data[rank.states_offset - report.offset :]
+        for line in lines[: lines.rfind(b"\n") + 1].splitlines(keepends=True):
+            rank.states_offset += len(line)
+            _take_line(host, rank, line, now=now)
+    Rank.objects.filter(pk=rank.pk).update(states_offset=rank.states_offset)
+    acks.want(file, rank.states_offset)
+
+
+def _take_line(host: Host, rank: Rank, line: bytes, *, now: datetime) -> None:
+    try:
+        report = protocol.RankReport.from_line(line)
+        with transaction.atomic():
+            ranks.take_report(rank.pk, report, now=now)
+    except (OperationalError, InterfaceError):
+        raise  # the database's trouble: the line comes again
+    except Exception as error:  # one line must not stop those behind it, of which one says that the rank ended
+        logger.exception("line of a states file passed over host=%s workload=%s", host.pk, rank.workload_id)
+        text = line[:200].decode(errors="replace")
+        events.record(host.subject, "host.report-set-aside", "A line of a states file could not be taken.", at=now, line=text, error=repr(error)[:300])
+
+
+def take_heartbeat(host: Host, reports: list[protocol.Report], acks: Acks, *, now: datetime) -> None:
+    """The newest heartbeat: health of the host, and stops for what it holds that it should not."""
+    beat = protocol.Heartbeat.from_data(reports[-1].data)
+    Host.objects.filter(pk=host.pk).update(
+        clock_offset_ms=beat.at_ms - int(now.timestamp() * 1000), disk_free_bytes=beat.disk_free_bytes, agent_version=beat.version[:30]
+    )
+    held = {UUID(text) for text in beat.workloads}
+    wanted = set(
+        Rank.objects.filter(host=host, workload_id__in=held, workload__wanted=Wanted.RUN)
+        .exclude(state=RankState.ENDED)
+        .exclude(workload__state__in=WORKLOAD_ENDED)
+        .values_list("workload_id", flat=True)
+    )
+    for workload_id in held - wanted:
+        grace_s = Workload.objects.filter(pk=workload_id).values_list("stop_grace_s", flat=True).first()
+        orders.stop(host.pk, workload_id, grace_s=grace_s or 0, now=now)
+    # A stop's effect is seen when the host no longer holds the workload. Young orders may not have reached it yet.
+    stops = Order.objects.open().filter(host=host, kind=OrderKind.STOP, created_at__lt=now - timedelta(seconds=30))
+    stops.exclude(workload_id__in=held).exclude(workload_id__in=_living(host)).update(confirmed_at=now)
+
+
+def _living(host: Host) -> list[UUID]:
+    return list(Rank.objects.filter(host=host).exclude(state=RankState.ENDED).values_list("workload_id", flat=True))
+
+
+def _rank_of(host: Host, file: str) -> tuple[Rank, str] | None:
+    """The rank that a file belongs to, when it was placed on this host; the file's last word."""
+    try:
+        workload_id, number, what = protocol.split_file(file)
+        key = UUID(workload_id)
+    except ValueError:
+        return None
+    rank = Rank.objects.filter(workload_id=key, number=number, host=host).select_related("workload__subject", "host").first()
+    return (rank, what) if rank else None

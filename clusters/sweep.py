@@ -1,0 +1,107 @@
+"""Rescues what nobody moves on: orders that got lost, states past their deadline, hosts that fell silent."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models import Q
+
+from agent import protocol
+from clusters import silence, workloads
+from clusters.models import Order, Rank, Workload
+from clusters.states import Outcome, RankState, Wanted, WorkloadState
+from monitoring.streams import client
+
+RESEND_CAP_S = 60
+
+
+def sweep(*, now: datetime) -> None:
+    """One look at everything that has a deadline. Each rescue is a transaction of its own."""
+    silent = silence.all_silences()
+    end_unclaimed(silent, now=now)
+    stop_overdue(now=now)
+    lose_silent(silent, now=now)
+    resend(silent, now=now)
+
+
+def resend(silent: dict[UUID, float], *, now: datetime) -> None:
+    """Mark orders to be sent again: the host was heard since, its list is empty, and 2, 4 ... 60 s have passed.
+
+    A silent host gets nothing; on its first word its open orders go out once more.
+    """
+    unconfirmed = Order.objects.open().filter(sent_at__isnull=False, sent_at__lt=now - timedelta(seconds=2)).select_related("host")
+    for order in unconfirmed:
+        wait_s = min(2 ** order.sent_times, RESEND_CAP_S)
+        heard_since = order.host.heard_at and order.host.heard_at > order.sent_at
+        due = heard_since and now - order.sent_at >= timedelta(seconds=wait_s)
+        if due and silent.get(order.host_id, 0) <= settings.PLACE_SILENT_S and not client().llen(protocol.orders_key(str(order.host_id))):
+            Order.objects.filter(pk=order.pk, sent_at=order.sent_at).update(sent_at=None)
+
+
+def end_unclaimed(silent: dict[UUID, float], *, now: datetime) -> None:
+    """ordered -> exited (not started) when a rank was not claimed in time. Safe: its claim is void from then on."""
+    deadline = now - timedelta(seconds=settings.CLAIM_DEADLINE_S)
+    for rank in Rank.objects.filter(state=RankState.ORDERED).select_related("workload", "host"):
+        late = rank.workload.ordered_at and rank.workload.ordered_at <= deadline
+        host_silent = silent.get(rank.host_id, 0) > settings.CLAIM_SILENT_S
+        if late or host_silent:
+            _end_unclaimed(rank, "host-silent-at-start" if host_silent else "unclaimed", now=now)
+
+
+def _end_unclaimed(rank: Rank, code: str, *, now: datetime) -> None:
+    with transaction.atomic():
+        workload = Workload.objects.locked(rank.workload_id)
+        ordered = list(workload.ranks.filter(state=RankState.ORDERED))
+        if not any(found.pk == rank.pk for found in ordered):
+            return  # claimed meanwhile
+        data = {"host": rank.host.name, "seconds": int(settings.CLAIM_DEADLINE_S)}
+        for found in ordered:
+            workloads.end_rank(found, cause=protocol.CAUSE_NOT_STARTED, now=now)
+        if workload.ranks.exclude(state=RankState.ENDED).exists():
+            workloads.want_stop(workload.pk, code=code, grace_s=0, now=now, **data)
+        else:
+            workloads.exit_as(workload, Outcome.NOT_STARTED, code, data, now=now)
+
+
+def stop_overdue(*, now: datetime) -> None:
+    """preparing, ready and running past their deadlines -> stopping, with a reason that names the deadline."""
+    for workload, code, seconds, step in _overdue(now):
+        workloads.want_stop(workload.pk, code=code, grace_s=workload.spec.stop_grace_s, now=now, seconds=seconds, step=step)
+
+
+def _overdue(now: datetime) -> Iterable[tuple[Workload, str, int, str]]:
+    candidates = Workload.objects.filter(
+        state__in=[WorkloadState.PREPARING, WorkloadState.READY, WorkloadState.RUNNING], wanted=Wanted.RUN
+    )
+    for workload in candidates:
+        deadline = {
+            WorkloadState.PREPARING: ("prepare-deadline", settings.BUILD_DEADLINE_S if workload.spec.runtime else settings.PREPARE_DEADLINE_S),
+            WorkloadState.READY: ("barrier-deadline", settings.BARRIER_DEADLINE_S),
+            WorkloadState.RUNNING: ("timed-out", workload.spec.timeout_s),
+        }[WorkloadState(workload.state)]
+        code, seconds = deadline
+        if seconds and now - workload.moved_at >= timedelta(seconds=seconds):
+            step = workload.ranks.exclude(detail="").values_list("detail", flat=True).first() or "unknown"
+            yield workload, code, int(seconds), step
+
+
+def lose_silent(silent: dict[UUID, float], *, now: datetime) -> None:
+    """Any state on a host that was silent for its cluster's lost_after_s -> lost."""
+    living = (
+        Rank.objects.exclude(state__in=[RankState.ENDED, RankState.ORDERED])
+        .exclude(workload__state=WorkloadState.LOST)
+        .filter(~Q(host__slice__cluster__lost_after_s=None))
+        .select_related("host__slice__cluster")
+    )
+    for rank in living:
+        silence_s = silent.get(rank.host_id, 0)
+        if silence_s < rank.host.slice.cluster.lost_after_s:
+            continue
+        with transaction.atomic():
+            workload = Workload.objects.locked(rank.workload_id)
+            if workload.state not in (WorkloadState.EXITED, WorkloadState.LOST):
+                workloads.lose(workload, host=rank.host.name, silent_s=int(silence_s), now=now)

@@ -1,0 +1,33 @@
+"""The agent as the panel hands it out: one wheel, under its true name, built from agent/ without a network."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from django.conf import settings
+
+
+def folder() -> Path:
+    return settings.VAR_DIR / "wheels"
+
+
+def build() -> Path:
+    """Build the wheel anew into var/wheels; returns its path. Raises CalledProcessError with pip's words on stderr."""
+    source = settings.BASE_DIR / "agent"
+    folder().mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory() as scratch:
+        command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "--wheel-dir", scratch, str(source)]
+        subprocess.run(command, check=True, capture_output=True, text=True)
+        built = next(Path(scratch).glob("*.whl"))
+        target = folder() / built.name
+        built.replace(target)
+    return target
+
+
+def find(name: str) -> Path | None:
+    """The wheel of this file name, if the panel has it."""
+    path = folder() / Path(name).name
+    return path if path.suffix == ".whl" and path.is_file() else None
