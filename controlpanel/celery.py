@@ -1,0 +1,39 @@
+"""The panel's Celery app: publishes orders (clusters/dispatch.py) and runs the panel's own chores (queue `panel`)."""
+
+from __future__ import annotations
+
+import os
+
+from celery import Celery
+from celery.schedules import crontab
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "controlpanel.settings")
+
+from django.conf import settings  # noqa: E402  needs the variable above
+
+app = Celery("controlpanel", broker=settings.REDIS_URL, set_as_current=True)
+app.conf.update(
+    task_default_queue="panel",
+    task_ignore_result=True,
+    task_acks_late=True,  # chores are safe twice
+    task_time_limit=3600,  # seconds
+    accept_content=["json"],
+    worker_prefetch_multiplier=1,
+    worker_enable_remote_control=False,
+    worker_cancel_long_running_tasks_on_connection_loss=False,
+    broker_connection_retry_on_startup=True,
+    broker_connection_max_retries=None,
+    broker_transport_options={
+        "visibility_timeout": 7200,
+        "socket_connect_timeout": 1,
+        "socket_timeout": None,  # 8.x would make it 5 s and end every idle reader
+        "socket_keepalive": True,
+        "health_check_interval": 25,
+    },
+    imports=["controlpanel.tasks"],
+    beat_schedule={
+        "forget what has expired": {"task": "controlpanel.tasks.forget_expired", "schedule": crontab(minute=17)},
+        "sweep the log store": {"task": "controlpanel.tasks.sweep_log_store", "schedule": crontab(minute=37)},
+    },
+    beat_schedule_filename=str(settings.VAR_DIR / "beat"),
+)

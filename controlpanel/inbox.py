@@ -1,0 +1,219 @@
+"""The one door for reports: reads every host's stream, checks who speaks, writes to the stores, acknowledges.
+
+At least once and by offset: an entry is deleted only after its content is committed, and a repeated one
+changes nothing. A report that raises is tried alone, then set aside: one bad host stops no other.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from uuid import UUID
+
+import redis
+from django.conf import settings
+from django.db import InterfaceError, OperationalError, transaction
+from django.utils import timezone
+
+from agent import protocol
+from clusters import holding, host_access, reports, silence
+from clusters.models import Host, Rank
+from clusters.states import RankState
+from monitoring import events, segments, streams
+from monitoring.models import Log
+from monitoring.waking import STREAM, Waker
+
+logger = logging.getLogger(__name__)
+
+KINDS: dict[str, Callable[..., None]] = {
+    protocol.REPORT_LOG: reports.take_log,
+    protocol.REPORT_STATES: reports.take_states,
+    protocol.REPORT_HEARTBEAT: reports.take_heartbeat,
+}
+PACE_S = 0.02  # at most 50 commits a second: one writer without pauses makes every other wait (SQLite)
+READ_COUNT = 64  # entries of one host a read
+SEALS_A_TICK = 8
+
+Entry = tuple[bytes, dict[bytes, bytes]]
+Batch = dict[UUID, list[Entry]]
+
+
+@dataclass
+class Inbox:
+    name: str = "inbox"
+    hosts: dict[UUID, Host] = field(default_factory=dict)
+    applied: dict[UUID, str] = field(default_factory=dict)  # host -> password hash that its Redis user has
+    redis_run_id: bytes = b""
+    looked_at: float = 0.0  # monotonic
+    committed_at: float = 0.0
+    pending: Batch = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.waker = Waker(self.name)
+
+    def tick(self) -> None:
+        """Take what has arrived; each second, see to hosts, users and reading time."""
+        if time.monotonic() - self.looked_at >= 1:
+            self._look_around(now=timezone.now())
+            self.looked_at = time.monotonic()
+        batch, self.pending = self.pending or self._read(block_ms=None), {}
+        if batch:
+            self._take(batch, now=timezone.now())
+            self.committed_at = time.monotonic()
+        self._seal()
+
+    def wait(self) -> None:
+        """Until a host reports, one enrols, or a second has passed."""
+        time.sleep(max(0.0, self.committed_at + PACE_S - time.monotonic()))
+        self.pending = self._read(block_ms=1000)
+
+    # -- Reading ---------------------------------------------------------------------------------------
+
+    def _read(self, *, block_ms: int | None) -> Batch:
+        """All that has not been deleted yet: the streams hold only what is not stored."""
+        keys: dict[str, bytes | str] = {protocol.reports_key(str(host)): "0" for host in self.hosts}
+        found = streams.reader().xread(keys | {STREAM: self.waker.last_id}, count=READ_COUNT, block=block_ms)
+        batch: Batch = {}
+        for key, entries in found:
+            if key == STREAM.encode():
+                if self.waker.seen([(key, entries)]):
+                    self.looked_at = 0.0
+            else:
+                batch[UUID(key.split(b":")[1].decode())] = entries
+        return batch
+
+    # -- Taking ----------------------------------------------------------------------------------------
+
+    def _take(self, batch: Batch, *, now: datetime) -> None:
+        works = [work for host, entries in batch.items() for work in self._sorted(self.hosts[host], entries, now)]
+        works.sort(key=lambda work: work.file)  # files begin with the workload's id: locks go in that order
+        acks: dict[UUID, reports.Acks] = defaultdict(reports.Acks)
+        try:
+            with transaction.atomic():
+                for work in works:
+                    work.run(acks[work.host.pk], now)
+                self._note_heard(batch, now)
+        except (OperationalError, InterfaceError):
+            raise  # the database's trouble, not the report's: everything is still in the streams
+        except Exception:
+            logger.exception("batch failed, taking its reports one by one")
+            acks = self._take_apart(works, now=now)
+            self._note_heard(batch, now)
+        self._acknowledge(batch, acks)
+
+    def _sorted(self, host: Host, entries: list[Entry], now: datetime) -> Iterable[Work]:
+        """The entries of one host as one piece of work a file; what is no report, or of another session, is dropped."""
+        by_file: dict[tuple[str, str], list[protocol.Report]] = defaultdict(list)
+        for _entry_id, fields in entries:
+            try:
+                report = protocol.Report.from_fields(fields)
+                KINDS[report.kind]
+            except (ValueError, KeyError) as error:
+                self._set_aside(host, repr(error), now)
+                continue
+            if report.session == host.session or self._is_new_session(host, report.session):
+                by_file[report.kind, report.file].append(report)
+        return [Work(self.hosts[host.pk], file, KINDS[kind], found) for (kind, file), found in by_file.items()]
+
+    def _is_new_session(self, host: Host, session: int) -> bool:
+        """A session may have been opened since the last look around."""
+        if session < host.session:
+            return False
+        self.hosts[host.pk] = Host.objects.select_related("subject").get(pk=host.pk)
+        return self.hosts[host.pk].session == session
+
+    def _take_apart(self, works: list[Work], *, now: datetime) -> dict[UUID, reports.Acks]:
+        acks: dict[UUID, reports.Acks] = defaultdict(reports.Acks)
+        for work in works:
+            own = reports.Acks()
+            try:
+                with transaction.atomic():
+                    work.run(own, now)
+            except (OperationalError, InterfaceError):
+                raise
+            except Exception as error:
+                logger.exception("report set aside host=%s file=%s", work.host.pk, work.file)
+                self._set_aside(work.host, repr(error), now, file=work.file)
+                own = reports.Acks()
+                if work.file:
+                    own.refuse(work.file)
+            acks[work.host.pk].wanted |= own.wanted
+        return acks
+
+    def _set_aside(self, host: Host, error: str, now: datetime, **data: str) -> None:
+        with transaction.atomic():
+            events.record(host.subject, "host.report-set-aside", "A report could not be taken.", at=now, error=error[:300], **data)
+
+    def _note_heard(self, batch: Batch, now: datetime) -> None:
+        stale = [host for host in batch if not self.hosts[host].heard_at or now - self.hosts[host].heard_at > timedelta(seconds=1)]
+        if stale:
+            Host.objects.filter(pk__in=stale).update(heard_at=now)
+            for host in stale:
+                self.hosts[host].heard_at = now
+
+    def _acknowledge(self, batch: Batch, acks: dict[UUID, reports.Acks]) -> None:
+        """After commit. A crash before it only makes the host's entries be read once more."""
+        pipeline = streams.reader().pipeline(transaction=False)
+        for host, entries in batch.items():
+            if acks[host].wanted:
+                pipeline.hset(protocol.acks_key(str(host)), mapping=acks[host].wanted)
+            pipeline.xdel(protocol.reports_key(str(host)), *(entry_id for entry_id, _ in entries))
+        pipeline.execute()
+
+    # -- Each second -------------------------------------------------------------------------------------
+
+    def _look_around(self, *, now: datetime) -> None:
+        self.hosts = {host.pk: host for host in Host.objects.in_service().select_related("subject")}
+        connection = streams.reader()
+        run_id = connection.info("server")["run_id"]
+        if run_id != self.redis_run_id:
+            self.applied = {}
+        missing = [(host.pk, host.redis_password_hash) for host in self.hosts.values() if self.applied.get(host.pk) != host.redis_password_hash]
+        if missing:
+            host_access.apply(connection, missing)
+            self.applied |= dict(missing)
+        if run_id != self.redis_run_id:
+            self._tell_all_offsets(connection)
+            self.redis_run_id = run_id
+        for gone in set(self.applied) - set(self.hosts):
+            host_access.remove(connection, gone)
+            del self.applied[gone]
+        self._note_reading(now)
+
+    def _tell_all_offsets(self, connection: redis.Redis) -> None:
+        """To a Redis that is new to us: what is wanted of every file that may still come."""
+        pipeline = connection.pipeline(transaction=False)
+        open_ranks = Rank.objects.filter(host__in=self.hosts).exclude(state=RankState.ENDED)
+        for rank in open_ranks:
+            wanted = {protocol.states_file(str(rank.workload_id), rank.number): rank.states_offset}
+            for log in Log.objects.filter(workload_id=rank.workload_id, rank=rank.number):
+                wanted[protocol.log_file(str(rank.workload_id), rank.number, log.part)] = log.head_offset
+            pipeline.hset(protocol.acks_key(str(rank.host_id)), mapping=wanted)
+        pipeline.execute()
+
+    def _note_reading(self, now: datetime) -> None:
+        """A gap in reading starts the count of every host's silence anew."""
+        last = holding.last_read(silence.INBOX)
+        unbroken = last is not None and now - last[1] <= timedelta(seconds=settings.PANEL_GAP_S)
+        holding.note_reading(silence.INBOX, since=last[0] if last and unbroken else now, now=now)
+
+    def _seal(self) -> None:
+        for log_id in list(segments.due(timezone.now()))[:SEALS_A_TICK]:
+            segments.seal(log_id)
+
+
+@dataclass(frozen=True)
+class Work:
+    """The reports of one file of one host, in the order of its stream."""
+
+    host: Host
+    file: str
+    take: Callable[..., None]
+    reports: list[protocol.Report]
+
+    def run(self, acks: reports.Acks, now: datetime) -> None:
+        self.take(self.host, self.reports, acks, now=now)

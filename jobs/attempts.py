@@ -1,0 +1,109 @@
+"""A job follows the workload of its present attempt. Level-triggered: a crash in between only delays it."""
+
+from __future__ import annotations
+
+import logging
+from datetime import datetime
+from typing import Any
+
+from django.db import transaction
+
+from clusters import reasons, workloads
+from clusters.models import Workload
+from clusters.states import Outcome, WorkloadState
+from jobs.models import Attempt, Job
+from jobs.states import ENDED, MOVES, JobState
+from monitoring import events
+
+logger = logging.getLogger(__name__)
+BATCH = 500
+
+WHILE_IT_LIVES = {
+    WorkloadState.WAITING: JobState.QUEUED,
+    WorkloadState.ORDERED: JobState.STARTING,
+    WorkloadState.PREPARING: JobState.STARTING,
+    WorkloadState.READY: JobState.STARTING,
+    WorkloadState.RUNNING: JobState.RUNNING,
+    WorkloadState.STOPPING: JobState.STOPPING,
+}
+
+
+def begin(job: Job, *, queued_at: datetime, now: datetime, counted: bool = True) -> Attempt:
+    """A new try: a waiting workload at `queued_at`'s place in the line. The caller holds the job's row."""
+    assert job.subject
+    workload = workloads.create(project=job.project, subject=job.subject, request=job.request, spec=job.spec, queued_at=queued_at, now=now)
+    job.workload = workload
+    job.save(update_fields=["workload", "subject"])
+    return Attempt.objects.create(job=job, number=job.attempts.count() + 1, workload=workload, counted=counted, created_at=now)
+
+
+def follow(*, now: datetime) -> int:
+    """One look at all workloads of jobs that have moved since; returns how many were followed.
+
+    One that raises is logged and passed over, so that it delays no other.
+    """
+    moved = list(Workload.objects.not_followed("job").values_list("pk", flat=True)[:BATCH])
+    for workload_id in moved:
+        try:
+            _follow(workload_id, now=now)
+        except Exception:
+            logger.exception("cannot follow workload=%s", workload_id)
+    return len(moved)
+
+
+def _follow(workload_id: Any, *, now: datetime) -> None:
+    with transaction.atomic():
+        attempt = Attempt.objects.get(workload_id=workload_id)
+        job = Job.objects.locked(attempt.job_id)  # the job's row first, then the workload's: as cancel does
+        workload = Workload.objects.get(pk=workload_id)
+        if job.workload_id == workload_id and not job.has_ended:
+            _take_news(job, workload, now=now)
+        workloads.mark_followed(workload_id, workload.version)
+
+
+def _take_news(job: Job, workload: Workload, *, now: datetime) -> None:
+    if workload.state == WorkloadState.EXITED and workload.outcome == Outcome.NOT_STARTED and job.state != JobState.STOPPING:
+        begin(job, queued_at=workload.queued_at, now=now, counted=False)  # nothing ran: its old place in the line, no try spent
+        move(job, JobState.QUEUED, code=workload.reason_code, data=workload.reason_data, now=now)
+        return
+    to, code, data = _told_by(job, workload)
+    if to in MOVES[job.state]:
+        move(job, to, code=code, data=data, now=now)
+
+
+def _told_by(job: Job, workload: Workload) -> tuple[str, str, dict[str, Any]]:
+    """(state, reason code, data) that a job takes from its workload."""
+    reason = (workload.reason_code, workload.reason_data)
+    if workload.state in WHILE_IT_LIVES:
+        return (WHILE_IT_LIVES[WorkloadState(workload.state)], *reason)
+    if workload.state == WorkloadState.LOST or workload.outcome == Outcome.FAILED:
+        return (JobState.FAILED, *reason)
+    if workload.outcome == Outcome.SUCCEEDED:
+        return (JobState.SUCCEEDED, *reason)
+    if workload.reason_code == "canceled" or job.state == JobState.STOPPING:
+        return (JobState.CANCELED, job.reason_code or workload.reason_code, job.reason_data)
+    return (JobState.FAILED, *reason)  # stopped for another reason: timed out, a deadline
+
+
+def move(job: Job, to: str, *, code: str, data: dict[str, Any], now: datetime, by_name: str = "") -> bool:
+    """The one function that changes a job's state: conditional on the state it saw, event in the same transaction.
+
+    False when nothing changes (it is there already, or someone else won). Raises ValueError for a move that the
+    table does not have.
+    """
+    if to == job.state:
+        return False
+    if to not in MOVES[job.state]:
+        raise ValueError(f"job={job.pk} cannot move {job.state} -> {to}")
+    changes: dict[str, Any] = {"state": to, "reason_code": code, "reason_data": data, "moved_at": now}
+    if to == JobState.RUNNING and job.started_at is None:
+        changes["started_at"] = now
+    if to in ENDED:
+        changes["ended_at"] = now
+    if not Job.objects.filter(pk=job.pk, state=job.state).update(**changes):
+        return False
+    for name, value in changes.items():
+        setattr(job, name, value)
+    assert job.subject
+    events.record(job.subject, f"job.{to}", reasons.sentence(code, data) if code else "", at=now, by_name=by_name, reason=code, **data)
+    return True

@@ -1,0 +1,138 @@
+"""What is launched: job definitions and their versions, jobs, and the attempts of a job."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.conf import settings
+from django.db import models
+
+from clusters import reasons
+from clusters.models import Workload
+from clusters.specs import Request, Spec
+from jobs.states import ENDED, JobState
+from monitoring.models import Subject
+from projects.models import Project, slug
+
+
+class JobDefinition(models.Model):
+    """Something that can be launched, by name; what it says is in its versions. Made by `definitions.publish`."""
+
+    project = models.ForeignKey(Project, on_delete=models.PROTECT, related_name="definitions")
+    slug = models.CharField(max_length=63, validators=[slug])
+    title = models.CharField(max_length=100)
+    created_at = models.DateTimeField()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["project", "slug"], name="definition_once_a_project")]
+
+    def __str__(self) -> str:
+        return self.slug
+
+
+class DefinitionVersion(models.Model):
+    """One wording of a definition; immutable. Version n+1 is made when the wording changes.
+
+    `template` is a Spec whose texts may hold `${parameter}`; `parameters` the JSON Schema of what fills them;
+    `resources` what is asked for when a launch does not say.
+    """
+
+    definition = models.ForeignKey(JobDefinition, on_delete=models.PROTECT, related_name="versions")
+    number = models.PositiveIntegerField()
+    template = models.JSONField()
+    parameters = models.JSONField()
+    resources = models.JSONField()
+    created_at = models.DateTimeField()
+    created_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["definition", "number"], name="version_once_a_definition")]
+
+    def save(self, *args: Any, **kwargs: Any) -> None:
+        if self.pk:
+            raise TypeError("a version of a definition is immutable; publish a new one")
+        super().save(*args, **kwargs)
+
+
+class JobQuerySet(models.QuerySet["Job"]):
+    def visible_to(self, user: Any) -> JobQuerySet:
+        return self.filter(project__in=Project.objects.visible_to(user))
+
+    def locked(self, pk: int) -> Job:
+        return self.select_for_update(of=("self",)).select_related("subject").get(pk=pk)
+
+    def for_display(self) -> JobQuerySet:
+        """With everything that a row, a page or the API shows of a job."""
+        return self.select_related("project__team", "version__definition", "created_by", "subject", "workload")
+
+
+class Job(models.Model):
+    """One launch with its filled parameters; its id is its number, the same in every team.
+
+    Made by `services.launch`; moved by `attempts.move` alone.
+    """
+
+    project = models.ForeignKey(Project, on_delete=models.PROTECT, related_name="jobs")
+    version = models.ForeignKey(DefinitionVersion, on_delete=models.PROTECT, related_name="jobs")
+    name = models.CharField(max_length=100)
+    parameters = models.JSONField()
+    labels = models.JSONField(default=dict)
+    request_json = models.JSONField()
+    spec_json = models.JSONField()
+    subject = models.ForeignKey(Subject, on_delete=models.PROTECT, null=True, related_name="+")  # null within its own creation only
+    workload = models.ForeignKey(Workload, on_delete=models.PROTECT, null=True, related_name="+")  # of its last attempt
+
+    state = models.CharField(max_length=10, choices=JobState.choices, default=JobState.QUEUED)
+    reason_code = models.CharField(max_length=40, blank=True)
+    reason_data = models.JSONField(default=dict)
+    created_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")
+    created_at = models.DateTimeField()
+    moved_at = models.DateTimeField()
+    started_at = models.DateTimeField(null=True)  # its first attempt ran
+    ended_at = models.DateTimeField(null=True)
+
+    objects = JobQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(condition=models.Q(state__in=JobState.values), name="job_state_known"),
+            models.CheckConstraint(condition=models.Q(ended_at=None) ^ models.Q(state__in=sorted(ENDED)), name="job_ended_has_moment"),
+        ]
+        indexes = [models.Index("project", "-id", name="job_of_project_newest")]
+
+    @property
+    def number(self) -> int:
+        return self.pk
+
+    @property
+    def request(self) -> Request:
+        return Request.from_json(self.request_json)
+
+    @property
+    def spec(self) -> Spec:
+        return Spec.from_json(self.spec_json)
+
+    @property
+    def has_ended(self) -> bool:
+        return self.state in ENDED
+
+    @property
+    def why(self) -> tuple[str, str]:
+        """(code, sentence) of why it is in its state; a queued job's is its workload's, renewed each pass."""
+        if self.state == JobState.QUEUED and self.workload:
+            return self.workload.reason_code, self.workload.reason
+        return self.reason_code, reasons.sentence(self.reason_code, self.reason_data) if self.reason_code else ""
+
+
+class Attempt(models.Model):
+    """One try of a job: one workload. A try whose host never took it does not count."""
+
+    job = models.ForeignKey(Job, on_delete=models.CASCADE, related_name="attempts")
+    number = models.PositiveIntegerField()
+    workload = models.OneToOneField(Workload, on_delete=models.PROTECT, related_name="+")
+    counted = models.BooleanField(default=True)
+    created_at = models.DateTimeField()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["job", "number"], name="attempt_once_a_job")]
+        ordering = ["number"]

@@ -1,0 +1,61 @@
+"""Parameters of a launch: checked against the definition's JSON Schema, then put into its template."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from clusters.specs import Spec
+from projects.errors import Invalid
+
+PLACE = re.compile(r"\$\{([a-z][a-z0-9_]*)\}")
+
+
+def check(schema: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    """The parameters with defaults filled in. Raises Invalid with each wrong field's path (`parameters.epochs`)."""
+    from jsonschema import Draft202012Validator  # costs 12 MB, and only launches need it
+
+    values = {name: part["default"] for name, part in schema.get("properties", {}).items() if "default" in part} | dict(given)
+    wrong: dict[str, str] = {}
+    for error in Draft202012Validator(schema).iter_errors(values):
+        for path, sentence in _fields(error, values):
+            wrong.setdefault(path, sentence)
+    if wrong:
+        raise Invalid(wrong)
+    return values
+
+
+def _fields(error: Any, values: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """An unknown or a missing parameter is named by its own path, not by the object that lacks it."""
+    path = ["parameters", *map(str, error.absolute_path)]
+    if error.validator == "additionalProperties":
+        known = error.schema.get("properties", {})
+        return [(".".join([*path, name]), f"there is no such parameter; known are {', '.join(sorted(known)) or 'none'}") for name in error.instance if name not in known]
+    if error.validator == "required":
+        return [(".".join([*path, name]), "is needed") for name in error.validator_value if name not in error.instance]
+    return [(".".join(path), error.message)]
+
+
+def fill(template: Mapping[str, Any], values: Mapping[str, Any]) -> Spec:
+    """The template's spec with `${name}` replaced in command and environment.
+
+    A command item that is only `${name}` of a list becomes that many items; other values become their text.
+    """
+    command: list[str] = []
+    for item in template["command"]:
+        whole = PLACE.fullmatch(item)
+        if whole and isinstance(values.get(whole[1]), list):
+            command += map(_text, values[whole[1]])
+        else:
+            command.append(_replaced(item, values))
+    environment = {name: _replaced(text, values) for name, text in template.get("environment", {}).items()}
+    return Spec.from_json(dict(template) | {"command": command, "environment": environment})
+
+
+def _replaced(text: str, values: Mapping[str, Any]) -> str:
+    return PLACE.sub(lambda found: _text(values[found[1]]) if found[1] in values else found[0], text)
+
+
+def _text(value: Any) -> str:
+    return {True: "true", False: "false"}[value] if isinstance(value, bool) else str(value)
