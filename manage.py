@@ -6,11 +6,11 @@ import sys
 
 
 def main() -> None:
-    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "controlpanel.settings")
     if sys.argv[1:2] == ["up"]:
         from controlpanel.up import main as up
 
         sys.exit(up(sys.argv[2:]))
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "controlpanel.settings")
     from django.core.management import execute_from_command_line
 
     execute_from_command_line(sys.argv)

@@ -10,6 +10,7 @@ from agent.masking import Masker
 from agent.spool_writer import SpoolWriter
 
 READ_BYTES = 64 * 1024
+NEW_BYTES, NEW_NOTE = b".", b"!"  # what a word to the agent says: the spool grew; a note (`running`, `end`) was written
 
 
 class Output:
@@ -37,12 +38,12 @@ class Output:
         """False when the full disk does not take the record of a last gap: call again."""
         return self._spool.close()
 
-    def wake(self) -> None:
+    def tell(self, what: bytes) -> None:
         """One byte to the agent, or none: its own poll stands behind this."""
         with suppress(OSError):  # no agent there, or one that has bytes waiting already
-            self._socket.sendto(b"\n", self._wake)
+            self._socket.sendto(what, self._wake)
 
     def _write(self, data: bytes) -> None:
         if data:
             self._spool.write(data)
-            self.wake()
+            self.tell(NEW_BYTES)

@@ -42,7 +42,7 @@ def descendants(pid: int, proc: Folder = PROC) -> list[int]:
 def marked(variable: str, value: str, proc: Folder = PROC) -> list[int]:
     """Living processes, but for this one, that were started with `variable=value` in their environment."""
     entry = f"{variable}={value}".encode()
-    return [pid for pid in _pids(proc) if pid != os.getpid() and entry in _environment(pid, proc)]
+    return [pid for pid in _pids(proc) if pid != os.getpid() and entry in environment(pid, proc)]
 
 
 def oom_kills(vmstat: Folder = PROC + "/vmstat") -> int:
@@ -71,8 +71,8 @@ def _stat(pid: int, proc: Folder) -> list[bytes] | None:
     return _read(os.path.join(proc, str(pid), "stat")).rpartition(b")")[2].split() or None
 
 
-def _environment(pid: int, proc: Folder) -> list[bytes]:
-    """Empty for a zombie, which has none left, and for what one may not read."""
+def environment(pid: int, proc: Folder = PROC) -> list[bytes]:
+    """`NAME=value` as it was started with; empty for a zombie, which has none left, and for what one may not read."""
     return _read(os.path.join(proc, str(pid), "environ")).split(b"\0")
 
 

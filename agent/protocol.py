@@ -42,7 +42,7 @@ ACK_HOLD = "hold"  # ship no log until told: the panel's disk guard
 # -- Orders, panel to host (a Celery message carries ids only) ----------------------------------------
 
 ORDER_TASK = "agent.worker.take_order"  # args: order id, kind, workload id, data (small, no secrets)
-ORDER_START = "start"
+ORDER_START = "start"  # data: {"rank": number of the rank that this host is to claim}
 ORDER_STOP = "stop"  # data: {"grace_s": seconds from TERM to KILL}
 
 # -- Ranks ---------------------------------------------------------------------------------------------

@@ -24,7 +24,7 @@ sys.path.append(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 from agent import child, notes, processes, watch  # noqa: E402
 from agent.command import BadSpec, Command, read_command  # noqa: E402
 from agent.masking import Masker  # noqa: E402
-from agent.output import Output  # noqa: E402
+from agent.output import NEW_NOTE, Output  # noqa: E402
 from agent.spool_writer import SpoolWriter  # noqa: E402
 
 EXIT_HELD = 3  # another supervisor has this folder
@@ -126,7 +126,7 @@ def _note_end(folder: str, output: Output, facts: dict[str, object]) -> None:
         except OSError:
             pass  # a full disk: again, until it works
         time.sleep(RETRY_EVERY_S)
-    output.wake()
+    output.tell(NEW_NOTE)
 
 
 if __name__ == "__main__":

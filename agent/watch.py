@@ -11,7 +11,7 @@ import time
 from agent import child, notes, processes
 from agent.command import Command
 from agent.ending import CAUSE_COMMAND_NOT_FOUND, Ending, StopNote, cause_of
-from agent.output import Output
+from agent.output import NEW_NOTE, Output
 
 LOOK_EVERY_S = 0.2
 LEFTOVER_GRACE_S = 2.0  # from TERM to KILL for what outlives its command
@@ -134,5 +134,6 @@ class _Watch:
         try:
             notes.write(self._running, self._running_facts)
             self._is_noted = True
+            self._output.tell(NEW_NOTE)
         except OSError:
             pass  # a full disk: again at the next look

@@ -10,6 +10,7 @@ from datetime import datetime
 
 from celery import current_app
 from django.db.models import F
+from kombu import Queue
 
 from agent import protocol
 from clusters.models import Order
@@ -42,8 +43,8 @@ def publish(order: Order) -> None:
     current_app.send_task(
         protocol.ORDER_TASK,
         args=[order.pk, order.kind, str(order.workload_id), order.data],
-        exchange="",
-        routing_key=protocol.orders_key(str(order.host_id)),
+        queue=Queue(protocol.orders_key(str(order.host_id)), no_declare=True),  # an object, else Celery wants it configured
+        declare=[],
         retry=False,
         ignore_result=True,
     )

@@ -9,8 +9,8 @@ from clusters.models import Order
 from clusters.models.orders import OrderKind
 
 
-def start(host_id: UUID, workload_id: UUID, *, now: datetime) -> None:
-    Order.objects.create(host_id=host_id, kind=OrderKind.START, workload_id=workload_id, created_at=now)
+def start(host_id: UUID, workload_id: UUID, *, rank: int, now: datetime) -> None:
+    Order.objects.create(host_id=host_id, kind=OrderKind.START, workload_id=workload_id, data={"rank": rank}, created_at=now)
 
 
 def stop(host_id: UUID, workload_id: UUID, *, grace_s: int, now: datetime) -> None:

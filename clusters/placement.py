@@ -38,7 +38,9 @@ class Inventory:
         taken = {place.host: set(place.chips) for place in choice.places}
         return Inventory(
             tuple(
-                replace(room, free=tuple(chip for chip in room.free if chip not in taken[room.host])) if room.host in taken else room
+                replace(room, free=tuple(chip for chip in room.free if chip not in taken[room.host]))
+                if room.host in taken
+                else room
                 for room in self.rooms
             )
         )

@@ -95,7 +95,11 @@ def _start(workload: Workload, rank: Rank) -> protocol.Start:
         ranks=workload.ranks.count(),
         command=spec.command,
         environment=dict(accelerator.environment)
-        | {"PANEL_SUBJECT": workload.subject.address, "PANEL_RANK": str(rank.number), "PANEL_CHIPS": ",".join(map(str, rank.chips))}
+        | {
+            "PANEL_SUBJECT": workload.subject.address,
+            "PANEL_RANK": str(rank.number),
+            "PANEL_CHIPS": ",".join(map(str, rank.chips)),
+        }
         | spec.environment,
         secrets=secrets.reveal(workload.project_id, spec.secrets) if spec.secrets else {},
         chips=rank.chips,

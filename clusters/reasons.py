@@ -17,7 +17,9 @@ SENTENCES = {
     "hosts-silent": _("No host with %(accelerator)s can be heard; the last word came from %(host)s. It starts when one is back."),
     "hosts-cordoned": _("All hosts with %(accelerator)s are cordoned. It starts when an admin uncordons one."),
     "too-large": _("It asks for %(chips)s %(accelerator)s on one host; the largest host has %(largest)s."),
-    "chips-busy": _("It needs %(chips)s %(accelerator)s on one host; %(free)s of %(total)s are free. It starts when enough of those in use are."),
+    "chips-busy": _(
+        "It needs %(chips)s %(accelerator)s on one host; %(free)s of %(total)s are free. It starts when enough of those in use are."
+    ),
     # Why it was not started
     "stopped-while-waiting": _("It was stopped before it was placed."),
     "unclaimed": _("Host %(host)s did not take the order within %(seconds)s s; it goes back to its place in the line."),

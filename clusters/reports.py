@@ -76,14 +76,23 @@ def _take_line(host: Host, rank: Rank, line: bytes, *, now: datetime) -> None:
     except Exception as error:  # one line must not stop those behind it, of which one says that the rank ended
         logger.exception("line of a states file passed over host=%s workload=%s", host.pk, rank.workload_id)
         text = line[:200].decode(errors="replace")
-        events.record(host.subject, "host.report-set-aside", "A line of a states file could not be taken.", at=now, line=text, error=repr(error)[:300])
+        events.record(
+            host.subject,
+            "host.report-set-aside",
+            "A line of a states file could not be taken.",
+            at=now,
+            line=text,
+            error=repr(error)[:300],
+        )
 
 
 def take_heartbeat(host: Host, reports: list[protocol.Report], acks: Acks, *, now: datetime) -> None:
     """The newest heartbeat: health of the host, and stops for what it holds that it should not."""
     beat = protocol.Heartbeat.from_data(reports[-1].data)
     Host.objects.filter(pk=host.pk).update(
-        clock_offset_ms=beat.at_ms - int(now.timestamp() * 1000), disk_free_bytes=beat.disk_free_bytes, agent_version=beat.version[:30]
+        clock_offset_ms=beat.at_ms - int(now.timestamp() * 1000),
+        disk_free_bytes=beat.disk_free_bytes,
+        agent_version=beat.version[:30],
     )
     held = {UUID(text) for text in beat.workloads}
     wanted = set(

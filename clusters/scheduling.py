@@ -22,7 +22,9 @@ logger = logging.getLogger(__name__)
 
 def schedule(*, now: datetime) -> int:
     """One pass over all that wait: start what fits, leave the others their reason. Returns how many were placed."""
-    line = [Waiting(pk, Request.from_json(request)) for pk, request in Workload.objects.waiting().values_list("pk", "request_json")]
+    line = [
+        Waiting(pk, Request.from_json(request)) for pk, request in Workload.objects.waiting().values_list("pk", "request_json")
+    ]
     if not line:
         return 0
     placed, refusals = 0, []
@@ -75,8 +77,10 @@ def _apply(workload_id: UUID, choice: Choice, *, now: datetime) -> bool:
                 transaction.set_rollback(True)
                 return False
             Rank.objects.create(workload=workload, number=number, host_id=place.host, chips=list(place.chips))
-            Lease.objects.create(workload=workload, host_id=place.host, chips=len(place.chips), from_ms=int(now.timestamp() * 1000))
-            orders.start(place.host, workload.pk, now=now)
+            Lease.objects.create(
+                workload=workload, host_id=place.host, chips=len(place.chips), from_ms=int(now.timestamp() * 1000)
+            )
+            orders.start(place.host, workload.pk, rank=number, now=now)
         hosts = Host.objects.filter(pk__in=[place.host for place in choice.places]).values_list("name", flat=True)
         return workloads.move(workload, WorkloadState.ORDERED, code="", data={"hosts": sorted(hosts)}, now=now)
 

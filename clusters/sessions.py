@@ -60,7 +60,9 @@ def _admit(host: Host, *, same: bool, instance_id: str, boot_id: str, agent_vers
             _end_ranks(host, protocol.CAUSE_HOST_REBOOTED if host.boot_id != boot_id else protocol.CAUSE_HOST_STATE_LOST, now=now)
         host.session += 1
         host.instance_id, host.boot_id = instance_id, boot_id
-        events.record(host.subject, "host.session", f"Agent {agent_version} speaks for {host.name}.", at=now, session=host.session)
+        events.record(
+            host.subject, "host.session", f"Agent {agent_version} speaks for {host.name}.", at=now, session=host.session
+        )
     if host.state == HostState.ENROLLED:
         host.state = HostState.READY
     host.heard_at, host.agent_version = now, agent_version

@@ -7,19 +7,37 @@ from django.utils.translation import gettext_lazy as _
 
 
 class HostState(TextChoices):
-    ENROLLED = "enrolled", _("enrolled")  # in: enrolment.enrol            out: sessions.open_session  rescue: none needed, it holds nothing
-    READY = "ready", _("ready")  # in: sessions.open_session, hosts.uncordon  out: hosts.cordon, hosts.retire  rescue: silence keeps work away
+    ENROLLED = (
+        "enrolled",
+        _("enrolled"),
+    )  # in: enrolment.enrol            out: sessions.open_session  rescue: none needed, it holds nothing
+    READY = (
+        "ready",
+        _("ready"),
+    )  # in: sessions.open_session, hosts.uncordon  out: hosts.cordon, hosts.retire  rescue: silence keeps work away
     CORDONED = "cordoned", _("cordoned")  # in: hosts.cordon                out: hosts.uncordon, hosts.retire  rescue: an admin
     RETIRED = "retired", _("retired")  # in: hosts.retire                   out: enrolment.enrol (the same machine again)
 
 
 class WorkloadState(TextChoices):
-    WAITING = "waiting", _("waiting")  # in: workloads.create      out: scheduling.tick, workloads.want_stop  rescue: each pass renews its reason
+    WAITING = (
+        "waiting",
+        _("waiting"),
+    )  # in: workloads.create      out: scheduling.tick, workloads.want_stop  rescue: each pass renews its reason
     ORDERED = "ordered", _("ordered")  # in: scheduling.tick       out: ranks.claim     rescue: sweep ends it when nobody claims
     PREPARING = "preparing", _("preparing")  # in: ranks.claim     out: rank reports    rescue: sweep stops it at its deadline
-    READY = "ready", _("ready")  # in: rank reports               out: rank reports    rescue: sweep stops it at the barrier's deadline
-    RUNNING = "running", _("running")  # in: rank reports          out: rank reports    rescue: the spec's timeout; sweep, when its host is lost
-    STOPPING = "stopping", _("stopping")  # in: workloads.want_stop  out: rank reports  rescue: the host's KILL; then an admin (workloads.abandon)
+    READY = (
+        "ready",
+        _("ready"),
+    )  # in: rank reports               out: rank reports    rescue: sweep stops it at the barrier's deadline
+    RUNNING = (
+        "running",
+        _("running"),
+    )  # in: rank reports          out: rank reports    rescue: the spec's timeout; sweep, when its host is lost
+    STOPPING = (
+        "stopping",
+        _("stopping"),
+    )  # in: workloads.want_stop  out: rank reports  rescue: the host's KILL; then an admin (workloads.abandon)
     EXITED = "exited", _("exited")  # in: the report that ends its last rank
     LOST = "lost", _("lost")  # in: sweep, when a host was silent for its cluster's lost_after_s
 
@@ -93,4 +111,6 @@ def derive(ranks: list[str], *, wanted: str) -> str:
     if wanted == Wanted.STOP:
         return W.STOPPING
     least = min(living, key=list(RANK_MOVES).index)
-    return {R.ORDERED: W.ORDERED, R.CLAIMED: W.PREPARING, R.PREPARING: W.PREPARING, R.READY: W.READY, R.RUNNING: W.RUNNING}[RankState(least)]
+    return {R.ORDERED: W.ORDERED, R.CLAIMED: W.PREPARING, R.PREPARING: W.PREPARING, R.READY: W.READY, R.RUNNING: W.RUNNING}[
+        RankState(least)
+    ]

@@ -33,12 +33,18 @@ def resend(silent: dict[UUID, float], *, now: datetime) -> None:
 
     A silent host gets nothing; on its first word its open orders go out once more.
     """
-    unconfirmed = Order.objects.open().filter(sent_at__isnull=False, sent_at__lt=now - timedelta(seconds=2)).select_related("host")
+    unconfirmed = (
+        Order.objects.open().filter(sent_at__isnull=False, sent_at__lt=now - timedelta(seconds=2)).select_related("host")
+    )
     for order in unconfirmed:
-        wait_s = min(2 ** order.sent_times, RESEND_CAP_S)
+        wait_s = min(2**order.sent_times, RESEND_CAP_S)
         heard_since = order.host.heard_at and order.host.heard_at > order.sent_at
         due = heard_since and now - order.sent_at >= timedelta(seconds=wait_s)
-        if due and silent.get(order.host_id, 0) <= settings.PLACE_SILENT_S and not client().llen(protocol.orders_key(str(order.host_id))):
+        if (
+            due
+            and silent.get(order.host_id, 0) <= settings.PLACE_SILENT_S
+            and not client().llen(protocol.orders_key(str(order.host_id)))
+        ):
             Order.objects.filter(pk=order.pk, sent_at=order.sent_at).update(sent_at=None)
 
 
@@ -79,7 +85,10 @@ def _overdue(now: datetime) -> Iterable[tuple[Workload, str, int, str]]:
     )
     for workload in candidates:
         deadline = {
-            WorkloadState.PREPARING: ("prepare-deadline", settings.BUILD_DEADLINE_S if workload.spec.runtime else settings.PREPARE_DEADLINE_S),
+            WorkloadState.PREPARING: (
+                "prepare-deadline",
+                settings.BUILD_DEADLINE_S if workload.spec.runtime else settings.PREPARE_DEADLINE_S,
+            ),
             WorkloadState.READY: ("barrier-deadline", settings.BARRIER_DEADLINE_S),
             WorkloadState.RUNNING: ("timed-out", workload.spec.timeout_s),
         }[WorkloadState(workload.state)]

@@ -19,7 +19,18 @@ def build() -> Path:
     source = settings.BASE_DIR / "agent"
     folder().mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as scratch:
-        command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "--wheel-dir", scratch, str(source)]
+        command = [
+            sys.executable,
+            "-m",
+            "pip",
+            "wheel",
+            "--quiet",
+            "--no-deps",
+            "--no-build-isolation",
+            "--wheel-dir",
+            scratch,
+            str(source),
+        ]
         subprocess.run(command, check=True, capture_output=True, text=True)
         built = next(Path(scratch).glob("*.whl"))
         target = folder() / built.name

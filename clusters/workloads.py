@@ -21,7 +21,14 @@ from projects.models import Project
 
 
 def create(
-    *, project: Project, subject: Subject, request: Request, spec: Spec, now: datetime, queued_at: datetime | None = None, priority: int = 0
+    *,
+    project: Project,
+    subject: Subject,
+    request: Request,
+    spec: Spec,
+    now: datetime,
+    queued_at: datetime | None = None,
+    priority: int = 0,
 ) -> Workload:
     """A waiting workload of `subject`. `queued_at` keeps an earlier place in the line."""
     workload = Workload.objects.create(
@@ -107,13 +114,21 @@ def move(workload: Workload, to: str, *, code: str, data: dict[str, Any], now: d
     for name, value in changes.items():
         setattr(workload, name, value)
     events.record(
-        workload.subject, f"workload.{to}", reasons.sentence(code, data) if code else "", at=now, workload=str(workload.id), reason=code, **data
+        workload.subject,
+        f"workload.{to}",
+        reasons.sentence(code, data) if code else "",
+        at=now,
+        workload=str(workload.id),
+        reason=code,
+        **data,
     )
     wake("follow")
     return True
 
 
-def end_rank(rank: Rank, *, cause: str, now: datetime, exit_code: int | None = None, signal: int | None = None, detail: str = "") -> None:
+def end_rank(
+    rank: Rank, *, cause: str, now: datetime, exit_code: int | None = None, signal: int | None = None, detail: str = ""
+) -> None:
     """Any state -> ended: nothing of the rank is left. Frees its chips and closes its lease in the same transaction.
 
     The caller holds the workload's lock and settles it afterwards.
@@ -177,13 +192,23 @@ def _outcome(workload: Workload, ranks: list[Rank]) -> tuple[str, str, dict[str,
     failures = [rank for rank in unforced if not (rank.cause == protocol.CAUSE_EXITED and rank.exit_code == 0)]
     if failures:
         first = min(failures, key=lambda rank: (rank.ended_at, rank.number))
-        code = {protocol.CAUSE_EXITED: "exit-code", protocol.CAUSE_SIGNALED: "signal"}[first.cause] if first.cause in own_end else first.cause
+        code = (
+            {protocol.CAUSE_EXITED: "exit-code", protocol.CAUSE_SIGNALED: "signal"}[first.cause]
+            if first.cause in own_end
+            else first.cause
+        )
         return Outcome.FAILED, code, _failure_data(first)
     return Outcome.STOPPED, workload.stop_code or "stopped", workload.stop_data
 
 
 def _failure_data(rank: Rank) -> dict[str, Any]:
-    data = {"rank": rank.number, "host": rank.host.name, "exit_code": rank.exit_code, "signal": rank.signal, "detail": rank.detail}
+    data = {
+        "rank": rank.number,
+        "host": rank.host.name,
+        "exit_code": rank.exit_code,
+        "signal": rank.signal,
+        "detail": rank.detail,
+    }
     if rank.signal is not None:
         data["name"] = _signal_name(rank.signal)
     return {key: value for key, value in data.items() if value not in (None, "")}

@@ -31,7 +31,9 @@ WHILE_IT_LIVES = {
 def begin(job: Job, *, queued_at: datetime, now: datetime, counted: bool = True) -> Attempt:
     """A new try: a waiting workload at `queued_at`'s place in the line. The caller holds the job's row."""
     assert job.subject
-    workload = workloads.create(project=job.project, subject=job.subject, request=job.request, spec=job.spec, queued_at=queued_at, now=now)
+    workload = workloads.create(
+        project=job.project, subject=job.subject, request=job.request, spec=job.spec, queued_at=queued_at, now=now
+    )
     job.workload = workload
     job.save(update_fields=["workload", "subject"])
     return Attempt.objects.create(job=job, number=job.attempts.count() + 1, workload=workload, counted=counted, created_at=now)
@@ -105,5 +107,7 @@ def move(job: Job, to: str, *, code: str, data: dict[str, Any], now: datetime, b
     for name, value in changes.items():
         setattr(job, name, value)
     assert job.subject
-    events.record(job.subject, f"job.{to}", reasons.sentence(code, data) if code else "", at=now, by_name=by_name, reason=code, **data)
+    events.record(
+        job.subject, f"job.{to}", reasons.sentence(code, data) if code else "", at=now, by_name=by_name, reason=code, **data
+    )
     return True

@@ -22,7 +22,13 @@ COMMAND: dict[str, Any] = {
     "parameters": {
         "type": "object",
         "properties": {
-            "command": {"type": "string", "minLength": 1, "maxLength": 100_000, "title": "Command", "description": "A shell command line."}
+            "command": {
+                "type": "string",
+                "minLength": 1,
+                "maxLength": 100_000,
+                "title": "Command",
+                "description": "A shell command line.",
+            }
         },
         "required": ["command"],
         "additionalProperties": False,
@@ -59,7 +65,9 @@ def publish(
             created_at=now,
             created_by=by.user if by.user.is_authenticated else None,
         )
-        audit.record("definition.publish", by=by, subject=("definition", str(definition.pk), slug), project=project, version=version.number)
+        audit.record(
+            "definition.publish", by=by, subject=("definition", str(definition.pk), slug), project=project, version=version.number
+        )
         return version
 
 

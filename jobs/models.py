@@ -61,6 +61,10 @@ class JobQuerySet(models.QuerySet["Job"]):
     def locked(self, pk: int) -> Job:
         return self.select_for_update(of=("self",)).select_related("subject").get(pk=pk)
 
+    def before(self, number: int) -> JobQuerySet:
+        """Those with a smaller number: the page after the one that ended with it. 0: the first page."""
+        return self.filter(pk__lt=number) if number else self
+
     def for_display(self) -> JobQuerySet:
         """With everything that a row, a page or the API shows of a job."""
         return self.select_related("project__team", "version__definition", "created_by", "subject", "workload")
@@ -79,7 +83,9 @@ class Job(models.Model):
     labels = models.JSONField(default=dict)
     request_json = models.JSONField()
     spec_json = models.JSONField()
-    subject = models.ForeignKey(Subject, on_delete=models.PROTECT, null=True, related_name="+")  # null within its own creation only
+    subject = models.ForeignKey(
+        Subject, on_delete=models.PROTECT, null=True, related_name="+"
+    )  # null within its own creation only
     workload = models.ForeignKey(Workload, on_delete=models.PROTECT, null=True, related_name="+")  # of its last attempt
 
     state = models.CharField(max_length=10, choices=JobState.choices, default=JobState.QUEUED)
@@ -96,9 +102,11 @@ class Job(models.Model):
     class Meta:
         constraints = [
             models.CheckConstraint(condition=models.Q(state__in=JobState.values), name="job_state_known"),
-            models.CheckConstraint(condition=models.Q(ended_at=None) ^ models.Q(state__in=sorted(ENDED)), name="job_ended_has_moment"),
+            models.CheckConstraint(
+                condition=models.Q(ended_at=None) ^ models.Q(state__in=sorted(ENDED)), name="job_ended_has_moment"
+            ),
         ]
-        indexes = [models.Index("project", "-id", name="job_of_project_newest")]
+        indexes = [models.Index(fields=["project", "-id"], name="job_of_project_newest")]
 
     @property
     def number(self) -> int:

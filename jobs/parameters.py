@@ -31,7 +31,11 @@ def _fields(error: Any, values: Mapping[str, Any]) -> list[tuple[str, str]]:
     path = ["parameters", *map(str, error.absolute_path)]
     if error.validator == "additionalProperties":
         known = error.schema.get("properties", {})
-        return [(".".join([*path, name]), f"there is no such parameter; known are {', '.join(sorted(known)) or 'none'}") for name in error.instance if name not in known]
+        return [
+            (".".join([*path, name]), f"there is no such parameter; known are {', '.join(sorted(known)) or 'none'}")
+            for name in error.instance
+            if name not in known
+        ]
     if error.validator == "required":
         return [(".".join([*path, name]), "is needed") for name in error.validator_value if name not in error.instance]
     return [(".".join(path), error.message)]

@@ -27,7 +27,9 @@ def get_job(actor: Actor, number: int, *, may: str) -> Job:
     """The job of this number, when `actor` has the right `may` on it. Raises NotFound (a stranger's too) or Forbidden."""
     job = Job.objects.for_display().filter(pk=number, project__in=visible_projects(actor)).first()
     if job is None:
-        raise NotFound("no-such-job", _("There is no job %(number)s, or you are not in its team.") % {"number": number}, job=number)
+        raise NotFound(
+            "no-such-job", _("There is no job %(number)s, or you are not in its team.") % {"number": number}, job=number
+        )
     check(actor, job.project, may=may)
     return job
 
@@ -68,7 +70,9 @@ def launch(
         job.subject = subjects.ensure(kind="job", key=str(job.pk), title=job.name, project=project, link=f"/jobs/{job.pk}")
         attempts.begin(job, queued_at=now, now=now)
         events.record(job.subject, "job.queued", f"Launched by {by.user.get_username()}.", at=now, by_name=by.user.get_username())
-        audit.record("job.launch", by=by, subject=job.subject, project=project, definition=version.definition.slug, version=version.number)
+        audit.record(
+            "job.launch", by=by, subject=job.subject, project=project, definition=version.definition.slug, version=version.number
+        )
     return job
 
 
@@ -80,7 +84,9 @@ def cancel(*, job: Job, by: Actor, now: datetime, force: bool = False) -> Job:
     with transaction.atomic():
         job = Job.objects.locked(job.pk)
         if job.has_ended:
-            raise Conflict("job-ended", _("Job %(number)s has ended; there is nothing to cancel.") % {"number": job.pk}, job=job.pk)
+            raise Conflict(
+                "job-ended", _("Job %(number)s has ended; there is nothing to cancel.") % {"number": job.pk}, job=job.pk
+            )
         name = by.user.get_username()
         if job.state != JobState.STOPPING:
             attempts.move(job, JobState.STOPPING, code="canceled", data={"by": name}, now=now, by_name=name)
@@ -98,12 +104,20 @@ def _request(resources: Mapping[str, Any]) -> Request:
         wrong[f"resources.{name}"] = _("there is no such resource; known are accelerator, chips, cluster")
     accelerator, chips, cluster = resources.get("accelerator"), resources.get("chips"), resources.get("cluster", "")
     if not isinstance(accelerator, str) or not catalogue.find(accelerator) or accelerator not in accelerators:
-        wrong["resources.accelerator"] = _("no cluster has it; there is %(known)s") % {"known": ", ".join(accelerators) or _("none yet")}
+        wrong["resources.accelerator"] = _("no cluster has it; there is %(known)s") % {
+            "known": ", ".join(accelerators) or _("none yet")
+        }
     if not isinstance(chips, int) or isinstance(chips, bool) or not 1 <= chips <= 10_000:
         wrong["resources.chips"] = _("a whole number from 1 is needed")
-    known = sorted(Cluster.objects.filter(accelerator=accelerator).values_list("name", flat=True)) if isinstance(accelerator, str) else []
+    known = (
+        sorted(Cluster.objects.filter(accelerator=accelerator).values_list("name", flat=True))
+        if isinstance(accelerator, str)
+        else []
+    )
     if cluster and cluster not in known:
-        wrong["resources.cluster"] = _("there is no such cluster; there is %(known)s") % {"known": ", ".join(known) or _("none yet")}
+        wrong["resources.cluster"] = _("there is no such cluster; there is %(known)s") % {
+            "known": ", ".join(known) or _("none yet")
+        }
     if wrong:
         raise Invalid(wrong)
     return Request(accelerator=str(accelerator), chips=int(chips), cluster=cluster)  # type: ignore[arg-type]

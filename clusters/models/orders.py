@@ -25,7 +25,7 @@ class Order(models.Model):
     host = models.ForeignKey(Host, on_delete=models.CASCADE, related_name="orders")
     kind = models.CharField(max_length=20, choices=OrderKind.choices)
     workload_id = models.UUIDField()  # no foreign key: a host may know a workload that this database does not
-    data = models.JSONField(default=dict)  # a stop carries {"grace_s"}
+    data = models.JSONField(default=dict)  # a start carries {"rank"}, a stop {"grace_s"}
     created_at = models.DateTimeField()
     sent_at = models.DateTimeField(null=True)  # null: to be sent now
     sent_times = models.PositiveIntegerField(default=0)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from django.db import models
+from django.utils.functional import cached_property
 from uuid6 import uuid7
 
 from clusters import reasons
@@ -67,15 +68,21 @@ class Workload(models.Model):
     class Meta:
         constraints = [
             models.CheckConstraint(condition=models.Q(state__in=WorkloadState.values), name="workload_state_known"),
-            models.CheckConstraint(condition=models.Q(followed_version__lte=models.F("version")), name="workload_followed_not_ahead"),
+            models.CheckConstraint(
+                condition=models.Q(followed_version__lte=models.F("version")), name="workload_followed_not_ahead"
+            ),
             models.CheckConstraint(
                 condition=models.Q(ended_at=None) ^ models.Q(state__in=[WorkloadState.EXITED, WorkloadState.LOST]),
                 name="workload_ended_has_moment",
             ),
         ]
         indexes = [
-            models.Index("-priority", "queued_at", "id", condition=models.Q(state=WorkloadState.WAITING), name="workload_line"),
-            models.Index(fields=["owner_kind", "id"], condition=models.Q(followed_version__lt=models.F("version")), name="workload_news"),
+            models.Index(
+                fields=["-priority", "queued_at", "id"], condition=models.Q(state=WorkloadState.WAITING), name="workload_line"
+            ),
+            models.Index(
+                fields=["owner_kind", "id"], condition=models.Q(followed_version__lt=models.F("version")), name="workload_news"
+            ),
             models.Index(
                 fields=["state"],
                 condition=~models.Q(state__in=[WorkloadState.WAITING, WorkloadState.EXITED, WorkloadState.LOST]),
@@ -90,6 +97,11 @@ class Workload(models.Model):
     @property
     def spec(self) -> Spec:
         return Spec.from_json(self.spec_json)
+
+    @cached_property
+    def place(self) -> str:
+        """Names of its hosts, in the order of its ranks; "": not placed."""
+        return ", ".join(rank.host.name for rank in self.ranks.select_related("host").order_by("number"))
 
     @property
     def reason(self) -> str:
@@ -141,5 +153,7 @@ class Lease(models.Model):
     class Meta:
         constraints = [
             models.UniqueConstraint(fields=["workload", "host"], name="lease_once_a_rank"),
-            models.CheckConstraint(condition=models.Q(to_ms=None) | models.Q(to_ms__gte=models.F("from_ms")), name="lease_ends_after_start"),
+            models.CheckConstraint(
+                condition=models.Q(to_ms=None) | models.Q(to_ms__gte=models.F("from_ms")), name="lease_ends_after_start"
+            ),
         ]

@@ -1,0 +1,65 @@
+"""The agent's state folder: one agent at a time in it, who it is, and the folders of its workloads."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import uuid
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from agent import notes
+
+
+class InUse(Exception):
+    """Another agent runs in this state folder."""
+
+
+@dataclass(frozen=True)
+class Identity:
+    """Who this host is to the panel: what enrolment gave it, and where. Kept in `agent.json`, mode 0600."""
+
+    panel: str  # the panel's address
+    host_id: str
+    token: str
+    redis_url: str
+
+
+class Home:
+    """Reads and writes the state folder; holds its lock until the process ends."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.workloads = path / "workloads"
+        self.workloads.mkdir(parents=True, exist_ok=True, mode=0o700)
+        path.chmod(0o700)
+
+    def lock(self) -> None:
+        """One agent a state folder. Raises InUse."""
+        self._lock = os.open(self.path / "lock", os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise InUse(f"another agent runs in {self.path}") from None
+
+    def instance_id(self) -> str:
+        """Made once for a state folder. A copied folder is another place on the disk, and so another instance."""
+        place = self.path.stat()
+        known = notes.read(os.fspath(self.path / "instance.json"))
+        if known and (known["device"], known["inode"]) == (place.st_dev, place.st_ino):
+            return str(known["id"])
+        made = uuid.uuid4().hex
+        notes.write(os.fspath(self.path / "instance.json"), {"id": made, "device": place.st_dev, "inode": place.st_ino})
+        return made
+
+    def identity(self) -> Identity | None:
+        """None: this host has not been enrolled from here."""
+        known = notes.read(os.fspath(self.path / "agent.json"))
+        return Identity(**known) if known else None  # type: ignore[arg-type]
+
+    def keep_identity(self, identity: Identity) -> None:
+        notes.write(os.fspath(self.path / "agent.json"), asdict(identity))
+
+    def wake_address(self) -> str:
+        """Where a byte wakes the agent: an abstract unix socket, as a path may be longer than a socket's name can be."""
+        return f"\0panel-agent-{self.instance_id()}"

@@ -1,0 +1,178 @@
+"""The agent: one lock, one loop over the folders on its disk, threads for session and shipping, one child for orders."""
+
+from __future__ import annotations
+
+import logging
+import select
+import signal
+import socket
+import threading
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from uuid import UUID
+
+from agent import launching
+from agent.folders import WorkloadFolder, all_folders
+from agent.home import Home, Identity
+from agent.output import NEW_BYTES
+from agent.panel import Panel, Refused
+from agent.protocol import Start
+from agent.ranks import Ranks
+from agent.session import Session, enrol
+from agent.shipper import Shipper
+from agent.worker_process import WorkerProcess
+
+logger = logging.getLogger(__name__)
+
+LOOK_EVERY_S = 1.0  # behind the bytes that wake it
+DROP_EVERY_S = 60.0
+DEAF_BEATS = 3  # heartbeats in a row at which orders lay in the queue: the worker has lost its connection and does not know
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What the command line says."""
+
+    state: Path
+    panel: str
+    enrolment_token: str
+    name: str
+    chips: int
+    machine_id: str
+
+
+def run(settings: Settings) -> int:
+    """Run until SIGTERM or SIGINT; what runs on this host goes on without the agent. Raises InUse, NotEnrolled.
+
+    When the panel no longer knows this host, it enrols anew and begins again as the host that it then is.
+    """
+    home = Home(settings.state)
+    home.lock()
+    stop = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stop.set())
+    panel = Panel(settings.panel)
+    identity = home.identity()
+    while not stop.is_set():
+        if identity is None or identity.panel != panel.address:
+            identity = enrol(
+                home,
+                panel,
+                token=settings.enrolment_token,
+                machine_id=settings.machine_id,
+                name=settings.name,
+                chips=settings.chips,
+                stop=stop,
+            )
+        if identity is not None and not Agent(home, panel, identity, machine_id=settings.machine_id).run(stop):
+            identity = None
+    return 0
+
+
+class Agent:
+    """One identity's life. Keeps no memory: what it does next is what the disk says."""
+
+    def __init__(self, home: Home, panel: Panel, identity: Identity, *, machine_id: str) -> None:
+        self._home = home
+        self._panel = panel
+        self._identity = identity
+        self._over = threading.Event()  # for the threads of this life
+        self._waker = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self._waker.bind(home.wake_address())
+        self._waker.setblocking(False)
+        self._session = Session(home, panel, identity, machine_id=machine_id, on_change=self._wake)
+        self._shipper = Shipper(
+            home, host_id=identity.host_id, redis_url=identity.redis_url, session=lambda: self._session.number
+        )
+        self._ranks = Ranks(self._claim, partial(launching.start_supervisor, host_id=identity.host_id, wake=home.wake_address()))
+        self._worker = WorkerProcess(home)
+        self._done: set[UUID] = set()  # folders that nothing happens in any more
+        self._drop_at = 0.0
+
+    def run(self, stop: threading.Event) -> bool:
+        """True: told to stop. False: the panel does not know this host any more."""
+        threads = [threading.Thread(target=part.run, args=(self._over,)) for part in (self._session, self._shipper)]
+        for thread in threads:
+            thread.start()
+        try:
+            while not stop.is_set() and not self._session.is_unknown:
+                self.tick()
+                self._wait()
+        finally:
+            self._end(threads)
+        return not self._session.is_unknown
+
+    def tick(self) -> None:
+        """Take each rank one step on, and see to the worker."""
+        if self._session.number is not None:
+            for folder in all_folders(self._home.workloads):
+                if folder.workload_id not in self._done:
+                    self._step(folder)
+        self._ranks.reap()
+        self._worker.tend(is_deaf=self._shipper.orders_waiting >= DEAF_BEATS)
+        if time.monotonic() >= self._drop_at:
+            self._drop_at = time.monotonic() + DROP_EVERY_S
+            self._drop_old()
+
+    def _step(self, folder: WorkloadFolder) -> None:
+        if folder.has_ended():
+            self._done.add(folder.workload_id)
+            return
+        try:
+            self._ranks.step(folder)
+        except (OSError, ValueError):  # a full disk, a broken note: its own trouble, and again at the next look
+            logger.exception("cannot step workload=%s", folder)
+        else:
+            self._shipper.woken.set()
+
+    def _drop_old(self) -> None:
+        for folder in list(all_folders(self._home.workloads)):
+            if folder.workload_id in self._done and folder.drop_if_old(time.time()):
+                self._done.discard(folder.workload_id)
+
+    def _claim(self, workload_id: UUID, rank: int) -> Start:
+        assert self._session.number is not None
+        try:
+            return self._panel.claim(self._identity, self._session.number, workload_id, rank)
+        except Refused as refusal:
+            if refusal.code in ("session-over", "host-unknown"):
+                self._session.ask_again()
+            raise
+
+    # -- Waking ------------------------------------------------------------------------------------------------
+
+    def _wait(self) -> None:
+        """Until something has happened that a folder tells of. New bytes of a log are the shipper's alone."""
+        deadline = time.monotonic() + LOOK_EVERY_S
+        while (left := deadline - time.monotonic()) > 0:
+            select.select([self._waker], [], [], left)
+            words = self._words()
+            if words:
+                self._shipper.woken.set()
+            if words - {NEW_BYTES}:
+                return
+
+    def _words(self) -> set[bytes]:
+        words = set()
+        with suppress(BlockingIOError):
+            while True:
+                words.add(self._waker.recv(16))
+        return words
+
+    def _wake(self) -> None:
+        with suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as own:
+            own.sendto(b"!", self._home.wake_address())
+        self._shipper.woken.set()
+
+    def _end(self, threads: list[threading.Thread]) -> None:
+        self._over.set()
+        self._session.ask_again()
+        self._shipper.woken.set()
+        self._worker.end()
+        self._ranks.close()
+        for thread in threads:
+            thread.join(timeout=15)
+        self._waker.close()

@@ -1,0 +1,184 @@
+"""Takes each rank one step on, from what its folder says. Keeps no memory that matters: a new agent goes on where this one was.
+
+                    no `started`                          `started`
+lock held           a supervisor is beginning: wait       it runs: tell of `running`, pass a stop on
+lock free           stop ordered: never start             `end`: tell how it ended
+                    start ordered: claim, then start      no `end`: its supervisor was killed; end what is left
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
+from uuid import UUID
+
+from agent import launching, processes
+from agent.folders import WorkloadFolder
+from agent.panel import Refused, Unreachable
+from agent.protocol import (
+    CAUSE_NOT_STARTED,
+    CAUSE_PREPARE_FAILED,
+    CAUSE_SUPERVISOR_LOST,
+    ENDED,
+    ENV_WORKLOAD,
+    PART_OUTPUT,
+    RUNNING,
+    RankReport,
+    Start,
+)
+from agent.supervisor import EXIT_HELD, EXIT_NO_FOLDER, EXIT_STARTED
+
+logger = logging.getLogger(__name__)
+
+CLAIMS_AT_ONCE = 4
+LONGEST_WAIT_S = 10.0  # between two tries of the same thing
+
+Claim = Callable[[UUID, int], Start]
+
+
+class Ranks:
+    """`claim` asks the panel, `launch` starts a supervisor; both are tried again later when they fail for a passing reason."""
+
+    def __init__(self, claim: Claim, launch: Callable[[WorkloadFolder, Start], subprocess.Popen[bytes]]) -> None:
+        self._claim = claim
+        self._launch = launch
+        self._claims = ThreadPoolExecutor(CLAIMS_AT_ONCE, thread_name_prefix="claim")
+        self._under_way: dict[UUID, Future[None]] = {}  # asked of the panel and not answered yet
+        self._beginning: dict[UUID, subprocess.Popen[bytes]] = {}  # supervisors that this agent started
+        self._patience: dict[UUID, tuple[int, float]] = {}  # tries, not before (monotonic)
+
+    def step(self, folder: WorkloadFolder) -> None:
+        """One look at one folder. Never waits for the panel or for a process."""
+        claiming = self._under_way.get(folder.workload_id)
+        if claiming and not claiming.done():
+            return
+        # In this order: a lock found free after `started` was seen means that its holder is dead, and what it left is final.
+        started = folder.supervisor_note("started")
+        is_supervised = folder.is_supervised()
+        end = folder.supervisor_note("end")
+        if end is not None:
+            folder.report(_report_of(end))
+        elif is_supervised:
+            if started:
+                self._watch(folder)
+        elif started:
+            self._clear(folder, started)
+        elif folder.stop_grace_s() is not None:
+            _never_start(folder, "a stop came before the start")
+        elif (rank := folder.ordered_rank()) is not None:
+            self._begin(folder, rank)
+
+    def reap(self) -> None:
+        """Collect the exit statuses of supervisors that have ended, so that no zombie stays."""
+        for workload_id, process in list(self._beginning.items()):
+            if process.poll() == 0:
+                del self._beginning[workload_id]
+
+    def close(self) -> None:
+        self._claims.shutdown(wait=False, cancel_futures=True)
+
+    # -- Not started yet -----------------------------------------------------------------------------------
+
+    def _begin(self, folder: WorkloadFolder, rank: int) -> None:
+        process = self._beginning.get(folder.workload_id)
+        if process is not None:
+            if process.poll() is None:
+                return  # on its way to its lock
+            del self._beginning[folder.workload_id]
+            if process.returncode not in (EXIT_HELD, EXIT_STARTED, EXIT_NO_FOLDER) and process.returncode > 0:
+                _end(folder, CAUSE_PREPARE_FAILED, launching.last_words(folder) or f"supervisor exit code {process.returncode}")
+                return
+            self._again_later(folder, launching.last_words(folder))
+        if time.monotonic() >= self._patience.get(folder.workload_id, (0, 0.0))[1]:
+            self._under_way[folder.workload_id] = self._claims.submit(self._claim_and_launch, folder, rank)
+
+    def _claim_and_launch(self, folder: WorkloadFolder, rank: int) -> None:
+        try:
+            start = self._claim(folder.workload_id, rank)
+            folder.note_claim({"rank": rank})
+            self._beginning[folder.workload_id] = self._launch(folder, start)
+        except Refused as refusal:
+            if refusal.code in ("session-over", "host-unknown"):  # it is this agent that is refused, not the rank
+                self._again_later(folder, refusal.sentence)
+                return
+            logger.info("claim refused workload=%s code=%s", folder, refusal.code)
+            folder.note_refused(refusal.sentence)
+            _never_start(folder, refusal.sentence)
+        except (Unreachable, OSError) as error:
+            self._again_later(folder, str(error))
+        except Exception:
+            logger.exception("cannot start workload=%s", folder)
+            self._again_later(folder, "")
+        else:
+            self._patience.pop(folder.workload_id, None)
+
+    def _again_later(self, folder: WorkloadFolder, why: str) -> None:
+        tries = self._patience.get(folder.workload_id, (0, 0.0))[0] + 1
+        self._patience[folder.workload_id] = (tries, time.monotonic() + min(0.2 * 2**tries, LONGEST_WAIT_S))
+        logger.warning("not started yet workload=%s tries=%d why=%s", folder, tries, why)
+
+    # -- Started -------------------------------------------------------------------------------------------
+
+    def _watch(self, folder: WorkloadFolder) -> None:
+        running = folder.supervisor_note("running")
+        if running and folder.last_report() is None:
+            folder.report(RankReport(state=RUNNING, at_ms=int(running["at_ms"])))  # type: ignore[call-overload]
+        grace_s = folder.stop_grace_s()
+        if grace_s is not None and folder.pass_stop(grace_s):
+            _wake_supervisor(folder)
+
+    def _clear(self, folder: WorkloadFolder, started: dict[str, object]) -> None:
+        """Nobody watches it any more: end what is left, then say so."""
+        if started.get("by") == "agent":
+            _end(folder, CAUSE_NOT_STARTED, "")
+        elif _kill_marked(folder):
+            logger.warning("supervisor gone, ending what it left workload=%s", folder)
+        else:
+            _end(folder, CAUSE_SUPERVISOR_LOST, "")
+
+
+def _never_start(folder: WorkloadFolder, why: str) -> None:
+    """Spend the rank's one start, so that a supervisor that is still on its way finds it spent; then say so."""
+    if folder.spend_start():
+        _end(folder, CAUSE_NOT_STARTED, why)
+
+
+def _end(folder: WorkloadFolder, cause: str, detail: str) -> None:
+    final = {PART_OUTPUT: folder.spool(PART_OUTPUT).end()}
+    folder.report(RankReport(state=ENDED, at_ms=time.time_ns() // 1_000_000, cause=cause, detail=detail, final_offsets=final))
+
+
+def _report_of(end: dict[str, object]) -> RankReport:
+    return RankReport(
+        state=ENDED,
+        at_ms=end["at_ms"],  # type: ignore[arg-type]
+        detail=str(end["detail"]),
+        exit_code=end["exit_code"],  # type: ignore[arg-type]
+        signal=end["signal"],  # type: ignore[arg-type]
+        cause=str(end["cause"]),
+        final_offsets={PART_OUTPUT: end["final_offset"]},  # type: ignore[dict-item]
+    )
+
+
+def _wake_supervisor(folder: WorkloadFolder) -> None:
+    """It looks five times a second anyway; a signal makes it look now."""
+    started = folder.supervisor_note("started") or {}
+    pid = started.get("supervisor_pid")
+    if isinstance(pid, int) and processes.start_time(pid) == started.get("supervisor_start_time"):
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGTERM)
+
+
+def _kill_marked(folder: WorkloadFolder) -> list[int]:
+    """KILL for every process that carries this workload's mark; returns those found."""
+    found = processes.marked(ENV_WORKLOAD, str(folder))
+    for pid in found:
+        with suppress(ProcessLookupError, PermissionError):
+            os.kill(pid, signal.SIGKILL)
+    return found

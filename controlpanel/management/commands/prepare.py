@@ -1,0 +1,28 @@
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+from django.utils import timezone
+
+from controlpanel import preparing
+
+
+class Command(BaseCommand):
+    help = "Make everything ready for the panel's processes: tables, first user, static files, the agent's wheel. Safe to repeat."
+    requires_system_checks: list[str] = []
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        now = timezone.now()
+        try:
+            preparing.check_redis()
+        except preparing.NotReady as error:
+            raise CommandError(str(error)) from error
+        preparing.tables()
+        sign_in = preparing.first_people(now)
+        preparing.command_definition(now)
+        preparing.local_host(now)
+        preparing.static_files()
+        preparing.agent_wheel()
+        if sign_in:
+            self.stdout.write(sign_in)

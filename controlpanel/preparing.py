@@ -1,0 +1,106 @@
+"""What must stand before the panel's processes start; each step is safe to repeat, and says nothing when there is nothing to do."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import redis
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.core.management import call_command
+from django.db import transaction
+
+from clusters import enrolment, wheel
+from clusters.models import Cluster, Host
+from controlpanel import local_agent
+from jobs import definitions
+from monitoring.streams import client
+from projects.actors import Actor
+from projects.first_steps import first_steps
+from projects.models import Project
+
+LOCAL_CLUSTER = "local"
+
+
+class NotReady(Exception):
+    """What keeps the panel from starting, in a sentence."""
+
+
+def check_redis() -> None:
+    """The panel can reach Redis and give hosts users of their own. Raises NotReady."""
+    probe = "panel-probe"
+    try:
+        connection = client()
+        connection.ping()
+        connection.execute_command("ACL", "SETUSER", probe, "reset", "off")
+        connection.execute_command("ACL", "DELUSER", probe)
+    except redis.exceptions.ResponseError as error:
+        raise NotReady(
+            f"This Redis does not let the panel make users ({error}). Each host needs one of its own (ACL SETUSER): "
+            "use Redis 6.2 or newer or Valkey, and a user that may administer it, in REDIS_URL."
+        ) from error
+    except redis.exceptions.RedisError as error:
+        raise NotReady(f"Redis does not answer at the address in REDIS_URL: {error}") from error
+
+
+def tables() -> None:
+    call_command("migrate", verbosity=0, interactive=False)
+
+
+def first_people(now: datetime) -> str:
+    """A sentence with the first sign-in, once."""
+    made = first_steps(now)
+    return f"Sign in as {made.username} with the password {made.password}  (shown once)" if made else ""
+
+
+def command_definition(now: datetime) -> None:
+    """Every project can launch a command."""
+    for project in Project.objects.all():
+        with transaction.atomic():
+            definitions.publish(project=project, by=_operator(), now=now, **definitions.COMMAND)
+
+
+def local_host(now: datetime) -> None:
+    """A cluster of this machine's processors, and a token for its agent when it is not a host of this database."""
+    with transaction.atomic():
+        cluster, _made = Cluster.objects.get_or_create(
+            name=LOCAL_CLUSTER, defaults={"accelerator": "cpu", "lost_after_s": None, "files_shared": True}
+        )
+        token_file = local_agent.token_file(settings.VAR_DIR)
+        host = local_agent.enrolled_host(settings.VAR_DIR)
+        if host and Host.objects.in_service().filter(pk=host).exists():
+            token_file.unlink(missing_ok=True)
+            return
+        token_file.parent.mkdir(parents=True, exist_ok=True)
+        token_file.touch(mode=0o600)
+        token_file.write_text(enrolment.issue(cluster=cluster, by=_operator(), now=now, valid_for=timedelta(days=1)))
+
+
+def static_files() -> None:
+    folders = [Path(folder[1] if isinstance(folder, tuple) else folder) for folder in settings.STATICFILES_DIRS]
+    mark = settings.STATIC_ROOT / ".collected"
+    digest = _digest(path for folder in folders for path in folder.rglob("*"))
+    if not mark.exists() or mark.read_text() != digest:
+        call_command("collectstatic", verbosity=0, interactive=False, clear=True)
+        mark.write_text(digest)
+
+
+def agent_wheel() -> None:
+    mark = wheel.folder() / ".built"
+    digest = _digest((settings.BASE_DIR / "agent").glob("*.*"))
+    if not mark.exists() or mark.read_text() != digest or not any(wheel.folder().glob("*.whl")):
+        wheel.build()
+        mark.write_text(digest)
+
+
+def _operator() -> Actor:
+    return Actor(user=User.objects.filter(is_superuser=True).order_by("pk").first() or User())
+
+
+def _digest(paths: Iterable[Path]) -> str:
+    """Of names, sizes and times: quick, and it changes with every edit."""
+    found = sorted((str(path), path.stat().st_size, path.stat().st_mtime_ns) for path in paths if path.is_file())
+    return hashlib.sha256(repr(found).encode()).hexdigest()

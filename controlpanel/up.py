@@ -1,0 +1,278 @@
+"""`manage.py up`: everything that a laptop's panel needs, from one table, and nothing left behind when it ends.
+
+Imports no Django: it waits all day, and Django would cost it 50 MB. What needs Django is a child.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ctypes
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+import urllib.error
+import urllib.request
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+
+from controlpanel import local_agent, valkey
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+PR_SET_PDEATHSIG = 1  # linux/prctl.h
+FIRST_WAIT_S, LONGEST_WAIT_S = 1.0, 30.0  # between two starts of a part that ends
+STEADY_S = 60.0  # a part that ran so long has earned a quick restart
+END_WITHIN_S = 10.0
+MIN_FREE_BYTES = 200 * 1024 * 1024
+
+
+class CannotStart(Exception):
+    """Why nothing was started, in a sentence that says what to do."""
+
+
+@dataclass
+class Part:
+    """One row of the process table."""
+
+    name: str
+    command: list[str]
+    environment: dict[str, str] = field(default_factory=dict)
+    process: subprocess.Popen[bytes] | None = None
+    started_at: float = 0.0
+    start_at: float = 0.0
+    wait_s: float = FIRST_WAIT_S / 2
+
+    def tend(self, now: float) -> None:
+        """Start it; again after 1, 2 ... 30 s when it has ended."""
+        if self.process is not None and self.process.poll() is not None:
+            self.wait_s = FIRST_WAIT_S if now - self.started_at > STEADY_S else min(self.wait_s * 2, LONGEST_WAIT_S)
+            say(f"{self.name} ended (code {self.process.returncode}); again in {self.wait_s:.0f} s")
+            self.process, self.start_at = None, now + self.wait_s
+        if self.process is None and now >= self.start_at:
+            self.started_at = now
+            self.process = spawn(self.command, self.environment)
+
+    def end(self, deadline: float) -> None:
+        if self.process is None:
+            return
+        try:
+            self.process.wait(max(0.0, deadline - time.monotonic()))
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+
+
+def main(arguments: list[str]) -> int:
+    options = _parser().parse_args(arguments)
+    stop = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, lambda *_: stop.set())
+    try:
+        return _run(options, stop)
+    except CannotStart as error:
+        say(str(error))
+        return 1
+
+
+def _run(options: argparse.Namespace, stop: threading.Event) -> int:
+    var = Path(os.environ.get("PANEL_VAR") or BASE_DIR / "var").resolve()
+    _check(var, options.port)
+    environment = {"PANEL_VAR": str(var), "PUBLIC_URL": os.environ.get("PUBLIC_URL") or f"http://127.0.0.1:{options.port}"}
+    running: list[Part] = []
+    try:
+        if not os.environ.get("REDIS_URL"):
+            redis, environment["REDIS_URL"] = _valkey(var)
+            running.append(redis)
+            redis.tend(time.monotonic())
+        _prepare(environment)
+        running += _parts(options, var, environment)
+        for part in running:
+            part.tend(time.monotonic())
+        if not options.no_agent:
+            running.append(_agent(options, var, environment))
+        _watch(running, environment["PUBLIC_URL"], stop)
+        _say_what_goes_on(environment)
+    finally:
+        _end(running)
+    return 0
+
+
+def _watch(running: list[Part], url: str, stop: threading.Event) -> None:
+    """Until told to stop: start again what ends, and say once when the panel answers."""
+    is_ready = False
+    while not stop.wait(0.5 if is_ready else 0.1):
+        for part in running:
+            part.tend(time.monotonic())
+        if not is_ready and (is_ready := _answers(url)):
+            say(f"The panel is at {url}  (Ctrl-C stops it; running work goes on)")
+
+
+def _parts(options: argparse.Namespace, var: Path, environment: dict[str, str]) -> list[Part]:
+    """The process table, but for Valkey, which goes before all, and the agent, which may have to be installed first."""
+    python = sys.executable
+    web = ["--host", options.host, "--port", str(options.port), "--lifespan", "off", "--no-access-log", "--log-level", "warning"]
+    quiet = ["--without-mingle", "--without-gossip", "--without-heartbeat"]
+    return [
+        Part(
+            "web",
+            [python, "-m", "uvicorn", "controlpanel.asgi:application", "--timeout-graceful-shutdown", "3", *web],
+            environment,
+        ),
+        Part("loops", [python, str(BASE_DIR / "manage.py"), "loops"], environment),
+        Part(
+            "worker",
+            [
+                python,
+                "-m",
+                "celery",
+                "-q",
+                "-A",
+                "controlpanel.celery",
+                "worker",
+                "--pool",
+                "solo",
+                "-B",
+                "-Q",
+                "panel",
+                "-l",
+                "WARNING",
+                *quiet,
+            ],
+            environment | {"PYTHONWARNINGS": "ignore::UserWarning:celery.platforms"},  # that it runs as root, where it does
+        ),
+    ]
+
+
+def _valkey(var: Path) -> tuple[Part, str]:
+    """The embedded Valkey on the port that it had before: hosts remember it."""
+    folder = var / "valkey"
+    folder.mkdir(parents=True, exist_ok=True)
+    remembered = folder / "port"
+    port = int(remembered.read_text()) if remembered.exists() else _free_port()
+    if not _is_free("127.0.0.1", port):
+        raise CannotStart(f"Port {port} of the embedded Valkey is taken. End what listens there, or delete {remembered}.")
+    remembered.write_text(str(port))
+    command, url = valkey.configure(folder, port, password=_kept_password(folder / "password"))
+    (var / "redis_url").touch(mode=0o600)
+    (var / "redis_url").write_text(url)
+    return Part("valkey", command), url
+
+
+def _prepare(environment: dict[str, str]) -> None:
+    """Migrations, first steps, static files, the agent's wheel: one child that says what it did."""
+    done = spawn([sys.executable, str(BASE_DIR / "manage.py"), "prepare"], environment).wait()
+    if done != 0:
+        raise CannotStart("The panel could not be prepared; the reason stands above.")
+
+
+def _agent(options: argparse.Namespace, var: Path, environment: dict[str, str]) -> Part:
+    try:
+        command, token = local_agent.command(var, panel=environment["PUBLIC_URL"], slots=options.slots)
+    except local_agent.NotInstalled as error:
+        raise CannotStart(str(error)) from error
+    part = Part("agent", command, {"PANEL_ENROLMENT_TOKEN": token})
+    part.tend(time.monotonic())
+    return part
+
+
+def _check(var: Path, port: int) -> None:
+    """What is better said before anything runs. Raises CannotStart."""
+    if sys.version_info < (3, 11):
+        raise CannotStart(f"The panel needs Python 3.11 or newer; this is {sys.version.split()[0]}.")
+    if not _is_free("127.0.0.1", port):
+        raise CannotStart(f"Port {port} is taken. End what listens there, or choose another: manage.py up --port {port + 1}")
+    try:
+        var.mkdir(parents=True, exist_ok=True)
+        free = shutil.disk_usage(var).free
+    except OSError as error:
+        raise CannotStart(f"The state folder {var} cannot be used: {error.strerror}.") from error
+    if free < MIN_FREE_BYTES:
+        raise CannotStart(f"The disk of {var} has {free // 2**20} MiB left; {MIN_FREE_BYTES // 2**20} MiB are needed to begin.")
+
+
+def _answers(url: str) -> bool:
+    try:
+        with urllib.request.urlopen(f"{url}/sign-in", timeout=5):
+            return True
+    except urllib.error.HTTPError as error:
+        say(f"The panel answers with status {error.code}; its words stand above.")
+        return True
+    except OSError:
+        return False
+
+
+def _say_what_goes_on(environment: dict[str, str]) -> None:
+    """Running work outlives the panel: say which, and how to end it."""
+    spawn([sys.executable, str(BASE_DIR / "manage.py"), "stop_workloads", "--list"], environment).wait()
+
+
+def _end(running: list[Part]) -> None:
+    """TERM to all at once; Valkey last, which the others still talk to."""
+    deadline = time.monotonic() + END_WITHIN_S
+    for part in reversed(running):
+        if part.process is not None and part.name != "valkey":
+            part.process.terminate()
+    for part in reversed(running):
+        if part.process is not None and part.name == "valkey":
+            part.process.terminate()
+        part.end(deadline)
+
+
+def spawn(command: list[str], environment: dict[str, str]) -> subprocess.Popen[bytes]:
+    """A child out of reach of the terminal's Ctrl-C, which ends when this process ends."""
+    return subprocess.Popen(
+        command,
+        cwd=BASE_DIR,
+        env=os.environ | environment,
+        stdin=subprocess.DEVNULL,
+        start_new_session=True,
+        preexec_fn=partial(_LIBC.prctl, PR_SET_PDEATHSIG, signal.SIGTERM),  # noqa: PLW1509  one thread, and nothing but a system call
+    )
+
+
+def say(sentence: str) -> None:
+    print(sentence, flush=True)
+
+
+def _is_free(host: str, port: int) -> bool:
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, port))
+        except OSError:
+            return False
+    return True
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def _kept_password(path: Path) -> str:
+    import secrets
+
+    if not path.exists():
+        path.touch(mode=0o600)
+        path.write_text(secrets.token_urlsafe(24))
+    return path.read_text()
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="manage.py up", description="Run the panel and a local agent on this machine.")
+    parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: this machine only)")
+    parser.add_argument("--port", type=int, default=int(os.environ.get("PORT", "8000")))
+    parser.add_argument("--no-agent", action="store_true", help="without a host on this machine")
+    parser.add_argument(
+        "--slots", type=int, default=2 * (os.cpu_count() or 1), help="slots of the local host (default: 2 x cores)"
+    )
+    return parser
+
+
+_LIBC = ctypes.CDLL(None)

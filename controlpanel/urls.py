@@ -1,0 +1,24 @@
+"""All addresses: pages at the root, /api/v1 for scripts, /agent/v1 for hosts. An address belongs to the highest noun it shows."""
+
+from __future__ import annotations
+
+from django.urls import include, path
+from drf_spectacular.views import SpectacularAPIView
+
+import clusters.agent_api
+import clusters.api
+import jobs.urls
+import projects.urls
+from controlpanel import home
+
+urlpatterns = [
+    path("", home.home, name="home"),
+    path("", include(projects.urls.urlpatterns)),
+    path("", include(jobs.urls.urlpatterns)),
+    path("api/v1/", include([*projects.urls.api_urlpatterns, *clusters.api.urlpatterns, *jobs.urls.api_urlpatterns])),
+    path("api/v1/openapi.yaml", SpectacularAPIView.as_view(), name="openapi"),
+    path("agent/v1/", include(clusters.agent_api.urlpatterns)),
+]
+handler404 = "projects.answers.page_404"
+handler403 = "projects.answers.page_403"
+handler500 = "projects.answers.page_500"

@@ -1,0 +1,155 @@
+"""The JSON of the jobs API: what a launch may say, what a job looks like."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.utils.translation import gettext as _
+
+from jobs.models import Job, JobDefinition
+from jobs.states import JobState
+from projects.errors import Invalid
+
+MOST_A_PAGE = 200
+
+
+@dataclass(frozen=True)
+class Launch:
+    """The body of POST /jobs."""
+
+    project: str
+    definition: str
+    parameters: dict[str, Any] = field(default_factory=dict)
+    resources: dict[str, Any] = field(default_factory=dict)
+    name: str = ""
+    labels: dict[str, str] = field(default_factory=dict)
+    environment: dict[str, str] = field(default_factory=dict)
+    secrets: list[str] = field(default_factory=list)
+
+    @classmethod
+    def from_body(cls, body: Any) -> Launch:
+        """Raises Invalid with the path of each field that is unknown, missing or of a wrong type."""
+        if not isinstance(body, Mapping):
+            raise Invalid({"": _("The body must be a JSON object.")})
+        checks = {
+            "project": _is_text,
+            "definition": _is_text,
+            "parameters": _is_object,
+            "resources": _is_object,
+            "name": _is_text,
+            "labels": _is_texts,
+            "environment": _is_texts,
+            "secrets": _is_names,
+        }
+        wrong = {
+            name: _("there is no such field; known are %(known)s") % {"known": ", ".join(checks)}
+            for name in set(body) - set(checks)
+        }
+        wrong |= {name: _("is needed") for name in ("project", "definition") if name not in body}
+        wrong |= {name: check.__doc__ or "" for name, check in checks.items() if name in body and not check(body[name])}
+        wrong |= _too_long(body) if not wrong else {}
+        if wrong:
+            raise Invalid(wrong)
+        return cls(**body)
+
+
+def _is_text(value: Any) -> bool:
+    """a text is needed"""
+    return isinstance(value, str)
+
+
+def _is_object(value: Any) -> bool:
+    """an object is needed"""
+    return isinstance(value, dict)
+
+
+def _is_texts(value: Any) -> bool:
+    """an object of texts is needed"""
+    return isinstance(value, dict) and all(isinstance(text, str) and "\0" not in text for text in value.values())
+
+
+def _is_names(value: Any) -> bool:
+    """a list of names is needed"""
+    return isinstance(value, list) and all(isinstance(name, str) for name in value)
+
+
+def _too_long(body: Mapping[str, Any]) -> dict[str, str]:
+    wrong = {}
+    if len(body.get("name", "")) > 100:
+        wrong["name"] = _("at most 100 characters")
+    if len(body.get("labels", {})) > 50 or any(len(k) > 63 or len(v) > 200 for k, v in body.get("labels", {}).items()):
+        wrong["labels"] = _("at most 50 labels, with names of 63 and values of 200 characters")
+    for name in body.get("environment", {}):
+        if not name or "=" in name or "\0" in name or name.startswith("PANEL_"):
+            wrong[f"environment.{name}"] = _("not a name for a variable; those that begin with PANEL_ are the panel's")
+    return wrong
+
+
+@dataclass(frozen=True)
+class Page:
+    """The query of GET /jobs."""
+
+    project: str = ""
+    state: str = ""
+    cursor: int = 0  # jobs with a smaller number
+    limit: int = 50
+
+    @classmethod
+    def from_query(cls, query: Mapping[str, str]) -> Page:
+        """Raises Invalid."""
+        wrong = {}
+        if query.get("state") and query["state"] not in JobState.values:
+            wrong["state"] = _("there is no such state; known are %(known)s") % {"known": ", ".join(JobState.values)}
+        numbers = {}
+        for name, default in (("cursor", 0), ("limit", 50)):
+            text = query.get(name) or str(default)
+            if not text.isdecimal() or len(text) > 18:
+                wrong[name] = _("a whole number is needed")
+            else:
+                numbers[name] = int(text)
+        if wrong:
+            raise Invalid(wrong)
+        limit = max(1, min(numbers["limit"], MOST_A_PAGE))
+        return cls(project=query.get("project", ""), state=query.get("state", ""), cursor=numbers["cursor"], limit=limit)
+
+
+class JobShape:
+    @staticmethod
+    def of(job: Job) -> dict[str, Any]:
+        """Of a job read `for_display`."""
+        code, sentence = job.why
+        return {
+            "number": job.pk,
+            "name": job.name,
+            "project": job.project.slug,
+            "definition": job.version.definition.slug,
+            "version": job.version.number,
+            "state": job.state,
+            "reason": {"code": code, "sentence": sentence},
+            "parameters": job.parameters,
+            "resources": job.request_json,
+            "labels": job.labels,
+            "created_by": job.created_by.get_username() if job.created_by else None,
+            "created_at": job.created_at,
+            "started_at": job.started_at,
+            "ended_at": job.ended_at,
+            "subject": f"job:{job.pk}",
+            "workload": str(job.workload_id) if job.workload_id else None,
+            "link": f"/jobs/{job.pk}",
+        }
+
+
+class DefinitionShape:
+    @staticmethod
+    def of(definition: JobDefinition) -> dict[str, Any]:
+        newest = max(definition.versions.all(), key=lambda version: version.number)
+        return {
+            "slug": definition.slug,
+            "title": definition.title,
+            "project": definition.project.slug,
+            "version": newest.number,
+            "parameters": newest.parameters,
+            "resources": newest.resources,
+        }

@@ -1,0 +1,22 @@
+"""Addresses of jobs: the same shape for pages and, below /api/v1/, for scripts."""
+
+from __future__ import annotations
+
+from django.urls import path
+
+from jobs import api, views
+
+urlpatterns = [
+    path("jobs", views.job_list, name="job-list"),
+    path("jobs/<int:number>", views.job_page, name="job"),
+    path("jobs/<int:number>/cancellation", views.create_cancellation, name="job-cancellation"),
+]
+
+api_urlpatterns = [
+    path("jobs", api.Jobs.as_view()),
+    path("jobs/<int:number>", api.OneJob.as_view()),
+    path("jobs/<int:number>/cancellation", api.Cancellation.as_view()),
+    path("jobs/<int:number>/events", api.Events.as_view()),
+    path("jobs/<int:number>/log", api.JobLog.as_view()),
+    path("definitions", api.Definitions.as_view()),
+]

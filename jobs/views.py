@@ -1,0 +1,85 @@
+"""The pages of jobs: the list, one job, and its cancellation."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from typing import Any
+
+from django.conf import settings
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils import timezone
+from django.views.decorators.http import require_GET, require_POST
+
+from jobs import services
+from jobs.models import Job
+from jobs.shapes import Page
+from monitoring import events, logs
+from projects.access import get_project, may_do, visible_projects
+from projects.actors import Actor
+
+EVENTS_SHOWN = 500
+
+
+@login_required
+@require_GET
+def job_list(request: HttpRequest) -> HttpResponse:
+    by, page = Actor.of(request), Page.from_query(request.GET.dict())
+    projects = list(visible_projects(by).select_related("team").order_by("slug"))
+    chosen = [get_project(by, page.project, may="jobs.view")] if page.project else projects
+    jobs = list(Job.objects.for_display().before(page.cursor).filter(project__in=chosen).order_by("-pk")[: page.limit + 1])
+    more = len(jobs) > page.limit
+    context = {"jobs": jobs[: page.limit], "next_cursor": jobs[page.limit - 1].pk if more else None, "project_choices": projects}
+    return render(request, "jobs/job_list.html", context)
+
+
+@login_required
+@require_GET
+def job_page(request: HttpRequest, number: int) -> HttpResponse:
+    return render(request, "jobs/job.html", _context(request, number))
+
+
+@login_required
+@require_POST
+def create_cancellation(request: HttpRequest, number: int) -> HttpResponse:
+    by = Actor.of(request)
+    job = services.get_job(by, number, may="jobs.cancel")
+    services.cancel(job=job, by=by, now=timezone.now(), force="force" in request.POST)
+    if not request.headers.get("HX-Request"):
+        return redirect("job", number)
+    return render(request, "jobs/_job_header.html", _context(request, number))
+
+
+def _context(request: HttpRequest, number: int) -> dict[str, Any]:
+    by = Actor.of(request)
+    job = services.get_job(by, number, may="jobs.view")
+    assert job.subject
+    heads = logs.heads(job.subject)
+    return {
+        "job": job,
+        "workload": job.workload,
+        "attempts": list(job.attempts.all()),
+        "events": events.since(job.subject, max(0, job.subject.seq - EVENTS_SHOWN), EVENTS_SHOWN),
+        "logs": [
+            vars(head) | {"complete": head.final_offset is not None and head.head_offset >= head.final_offset} for head in heads
+        ],
+        "may_cancel": may_do(by, job.project, "jobs.cancel"),
+        "parameters": job.parameters,
+        "command_line": shlex.join(job.spec.command),
+        "curl": _curl(job),
+    }
+
+
+def _curl(job: Job) -> str:
+    """The request that launches the same again."""
+    body = {
+        "project": job.project.slug,
+        "definition": job.version.definition.slug,
+        "name": job.name,
+        "parameters": job.parameters,
+        "resources": {name: value for name, value in job.request_json.items() if value != ""},
+    }
+    text = shlex.quote(json.dumps(body, ensure_ascii=False))
+    return f'curl {settings.PUBLIC_URL}/api/v1/jobs -H "Authorization: Bearer $TOKEN" --json {text}'
