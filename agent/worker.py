@@ -1,7 +1,7 @@
 """The host's Celery worker: takes orders off this host's queue, notes them in the workload's folder, wakes the agent.
 
-Runs as the agent's one child (agent/worker_process.py). A task lasts a millisecond and may come twice: what it does is on the disk or not.
-Orders that are lost between queue and disk are sent again by the panel, so nothing is acknowledged late.
+Runs as the agent's one child (agent/worker_process.py). A task lasts a millisecond and may come twice: what it does is on
+the disk or not. Orders that are lost between queue and disk are sent again by the panel: nothing is acknowledged late.
 """
 
 from __future__ import annotations

@@ -80,8 +80,7 @@ class EnrolmentTokens(APIView):
         if cluster is None:
             raise NotFound("no-such-cluster", _("There is no cluster %(name)s.") % {"name": name})
         now, valid_for = timezone.now(), timedelta(hours=1)
-        with transaction.atomic():
-            token = enrolment.issue(cluster=cluster, by=by, now=now, valid_for=valid_for)
+        token = enrolment.issue(cluster=cluster, by=by, now=now, valid_for=valid_for)
         command = f"PANEL_ENROLMENT_TOKEN={token} python -m agent run --panel {settings.PUBLIC_URL}"
         return Response({"token": token, "expires_at": now + valid_for, "command": command}, status=201)
 

@@ -31,14 +31,15 @@ class Identity:
 def issue(*, cluster: Cluster, by: Actor, now: datetime, valid_for: timedelta = timedelta(hours=1)) -> str:
     """A token that lets one machine enrol into `cluster`, once. Shown once: the panel keeps its hash."""
     token = "enrol_" + secrets.token_urlsafe(24)
-    EnrolmentToken.objects.create(
-        token_hash=hashed(token),
-        cluster=cluster,
-        created_by=by.user if by.user.is_authenticated else None,
-        created_at=now,
-        expires_at=now + valid_for,
-    )
-    audit.record("host.invite", by=by, subject=("cluster", cluster.name, cluster.name))
+    with transaction.atomic():
+        EnrolmentToken.objects.create(
+            token_hash=hashed(token),
+            cluster=cluster,
+            created_by=by.user if by.user.is_authenticated else None,
+            created_at=now,
+            expires_at=now + valid_for,
+        )
+        audit.record("host.invite", by=by, subject=("cluster", cluster.name, cluster.name))
     return token
 
 

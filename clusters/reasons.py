@@ -18,7 +18,7 @@ SENTENCES = {
     "hosts-cordoned": _("All hosts with %(accelerator)s are cordoned. It starts when an admin uncordons one."),
     "too-large": _("It asks for %(chips)s %(accelerator)s on one host; the largest host has %(largest)s."),
     "chips-busy": _(
-        "It needs %(chips)s %(accelerator)s on one host; %(free)s of %(total)s are free. It starts when enough of those in use are."
+        "It needs %(chips)s %(accelerator)s on one host; %(free)s of %(total)s are free. It starts when enough of the others are."
     ),
     # Why it was not started
     "stopped-while-waiting": _("It was stopped before it was placed."),

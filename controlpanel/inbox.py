@@ -146,10 +146,14 @@ class Inbox:
 
     def _set_aside(self, host: Host, error: str, now: datetime, **data: str) -> None:
         with transaction.atomic():
-            events.record(host.subject, "host.report-set-aside", "A report could not be taken.", at=now, error=error[:300], **data)
+            events.record(
+                host.subject, "host.report-set-aside", "A report could not be taken.", at=now, error=error[:300], **data
+            )
 
     def _note_heard(self, batch: Batch, now: datetime) -> None:
-        stale = [host for host in batch if not self.hosts[host].heard_at or now - self.hosts[host].heard_at > timedelta(seconds=1)]
+        stale = [
+            host for host in batch if not self.hosts[host].heard_at or now - self.hosts[host].heard_at > timedelta(seconds=1)
+        ]
         if stale:
             Host.objects.filter(pk__in=stale).update(heard_at=now)
             for host in stale:
@@ -172,7 +176,11 @@ class Inbox:
         run_id = connection.info("server")["run_id"]
         if run_id != self.redis_run_id:
             self.applied = {}
-        missing = [(host.pk, host.redis_password_hash) for host in self.hosts.values() if self.applied.get(host.pk) != host.redis_password_hash]
+        missing = [
+            (host.pk, host.redis_password_hash)
+            for host in self.hosts.values()
+            if self.applied.get(host.pk) != host.redis_password_hash
+        ]
         if missing:
             host_access.apply(connection, missing)
             self.applied |= dict(missing)

@@ -5,6 +5,7 @@ Imports no Django (controlpanel/up.py).
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import subprocess
@@ -52,18 +53,24 @@ def _installed(var: Path, wheel: Path) -> Path:
     """The venv's Python with this very wheel in it. AGENT_VENV names a venv to share between several panels' state folders."""
     venv = Path(os.environ.get("AGENT_VENV") or var / "agent" / "venv")
     python, mark = venv / "bin" / "python", venv / "installed"
-    wanted = f"{wheel.name} {wheel.stat().st_size} {_digest(wheel)}"
-    if mark.exists() and mark.read_text() == wanted:
-        return python
+    wanted = f"{wheel.name} {_digest(wheel)}"
+    venv.mkdir(parents=True, exist_ok=True)
+    with (venv / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # of two panels that share it, one installs
+        if not mark.exists() or mark.read_text() != wanted:
+            _install(venv, wheel)
+            mark.write_text(wanted)
+    return python
+
+
+def _install(venv: Path, wheel: Path) -> None:
+    python = venv / "bin" / "python"
     print("Installing the local agent ...", flush=True)
     install = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
     _call([sys.executable, "-m", "venv", str(venv)])
     _call([*install, str(wheel)])
-    _call(
-        [*install, "--force-reinstall", "--no-deps", str(wheel)]
-    )  # the same version may hold other code while it is being written
-    mark.write_text(wanted)
-    return python
+    # The same version holds other code while it is being written.
+    _call([*install, "--force-reinstall", "--no-deps", str(wheel)])
 
 
 def _digest(path: Path) -> str:

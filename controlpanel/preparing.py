@@ -1,4 +1,4 @@
-"""What must stand before the panel's processes start; each step is safe to repeat, and says nothing when there is nothing to do."""
+"""What must stand before the panel's processes start. Each step is safe to repeat."""
 
 from __future__ import annotations
 

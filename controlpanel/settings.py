@@ -143,12 +143,13 @@ MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
-    "projects.errors.PanelErrorMiddleware",
+    "projects.answers.PanelErrorMiddleware",
     "axes.middleware.AxesMiddleware",
 ]
 ROOT_URLCONF = "controlpanel.urls"
 ASGI_APPLICATION = "controlpanel.asgi.application"
 APPEND_SLASH = False
+CSRF_FAILURE_VIEW = "projects.answers.csrf_failure"
 TEMPLATES = [
     {
         "BACKEND": "django.template.backends.django.DjangoTemplates",
@@ -185,12 +186,15 @@ AXES_ENABLE_ADMIN = False
 
 # -- API ---------------------------------------------------------------------------------------------------
 REST_FRAMEWORK = {
-    "DEFAULT_AUTHENTICATION_CLASSES": ["projects.tokens.TokenAuthentication", "rest_framework.authentication.SessionAuthentication"],
+    "DEFAULT_AUTHENTICATION_CLASSES": [
+        "projects.tokens.TokenAuthentication",
+        "rest_framework.authentication.SessionAuthentication",
+    ],
     "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
     "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
-    "EXCEPTION_HANDLER": "projects.errors.api_exception_handler",
+    "EXCEPTION_HANDLER": "projects.answers.api_exception_handler",
     "UNAUTHENTICATED_USER": "django.contrib.auth.models.AnonymousUser",
 }
 SPECTACULAR_SETTINGS = {"TITLE": "TPU control panel", "VERSION": "1", "SERVE_INCLUDE_SCHEMA": False}

@@ -182,7 +182,7 @@ def _agent(options: argparse.Namespace, var: Path, environment: dict[str, str]) 
 
 def _check(var: Path, port: int) -> None:
     """What is better said before anything runs. Raises CannotStart."""
-    if sys.version_info < (3, 11):
+    if sys.version_info < (3, 11):  # noqa: UP036  the linter knows, the person with an older one does not
         raise CannotStart(f"The panel needs Python 3.11 or newer; this is {sys.version.split()[0]}.")
     if not _is_free("127.0.0.1", port):
         raise CannotStart(f"Port {port} is taken. End what listens there, or choose another: manage.py up --port {port + 1}")

@@ -10,7 +10,7 @@ class JobState(TextChoices):
     QUEUED = (
         "queued",
         _("queued"),
-    )  # in: services.launch, attempts.follow (again)  out: attempts.follow, services.cancel  rescue: its workload says why it waits
+    )  # in: services.launch, attempts.follow  out: attempts.follow, services.cancel  rescue: see why it waits
     STARTING = "starting", _("starting")  # in and out: attempts.follow     rescue: the workload's deadlines (clusters/sweep.py)
     RUNNING = "running", _("running")  # in and out: attempts.follow        rescue: the spec's timeout, the cluster's lost_after_s
     STOPPING = (

@@ -38,7 +38,9 @@ def get_project(actor: Actor, slug: str, *, may: str) -> Project:
     """The project of this slug, when `actor` has the right `may` in it. Raises NotFound or Forbidden."""
     project = visible_projects(actor).select_related("team").filter(slug=slug).first()
     if project is None:
-        raise NotFound("no-such-project", _("There is no project %(slug)s, or you are not in its team.") % {"slug": slug}, project=slug)
+        raise NotFound(
+            "no-such-project", _("There is no project %(slug)s, or you are not in its team.") % {"slug": slug}, project=slug
+        )
     check(actor, project, may=may)
     return project
 
@@ -54,12 +56,14 @@ def check(actor: Actor, project: Project, *, may: str) -> None:
     right = RIGHTS[may]
     if SCOPES.index(actor.scope) < SCOPES.index(right.scope):
         raise Forbidden(
-            "token-scope", _("This token may only %(has)s; this needs a token of scope %(needs)s.") % {"has": actor.scope, "needs": right.scope}
+            "token-scope",
+            _("This token may only %(has)s; this needs a token of scope %(needs)s.") % {"has": actor.scope, "needs": right.scope},
         )
     role = role_in(actor, project)
     if role is None or ROLES.index(role) < ROLES.index(right.role):
         raise Forbidden(
-            "role", _("You are %(has)s in this team; this needs the role %(needs)s.") % {"has": role or _("nobody"), "needs": right.role}
+            "role",
+            _("You are %(has)s in this team; this needs the role %(needs)s.") % {"has": role or _("nobody"), "needs": right.role},
         )
 
 
@@ -73,6 +77,8 @@ def may_do(actor: Actor, project: Project, right: str) -> bool:
 
 
 def role_in(actor: Actor, project: Project) -> str | None:
+    if not actor.user.is_authenticated:
+        return None
     if actor.user.is_superuser:
         return Role.ADMIN
     return Membership.objects.filter(team_id=project.team_id, user_id=actor.user.pk).values_list("role", flat=True).first()

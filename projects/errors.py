@@ -1,15 +1,8 @@
-"""Errors that a person or a script can act on: a code, a sentence, data. Form, page and API render the same."""
+"""Errors that a person or a script can act on: a code, a sentence, data. Form, page and API render the same (answers.py)."""
 
 from __future__ import annotations
 
-import logging
 from typing import Any
-
-from django.db import IntegrityError
-from django.http import HttpRequest, HttpResponse, JsonResponse
-from django.shortcuts import render
-
-logger = logging.getLogger(__name__)
 
 
 class PanelError(Exception):
@@ -18,7 +11,7 @@ class PanelError(Exception):
     status = 400
     permanent = True
 
-    def __init__(self, code: str, sentence: str, **data: Any) -> None:
+    def __init__(self, code: str, sentence: str, /, **data: Any) -> None:  # data may have a "code" of its own
         super().__init__(sentence)
         self.code = code
         self.sentence = sentence
@@ -58,7 +51,9 @@ class Invalid(PanelError):
     status = 422
 
     def __init__(self, fields: dict[str, str], code: str = "invalid", sentence: str = "") -> None:
-        super().__init__(code, sentence or "; ".join(f"{path}: {text}" for path, text in fields.items()), **fields)
+        super().__init__(
+            code, sentence or "; ".join(f"{path}: {text}" if path else text for path, text in fields.items()), **fields
+        )
         self.fields = fields
 
 

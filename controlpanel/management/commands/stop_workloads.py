@@ -41,6 +41,5 @@ class Command(BaseCommand):
         running = [workload for workload in living if workload.running_at]
         if running:
             names = ", ".join(f"{workload.subject.title} ({workload.subject.address})" for workload in running)
-            self.stdout.write(
-                f"Still running: {names}\nThe next start takes them up again; with the panel up, `manage.py stop_workloads` ends them."
-            )
+            self.stdout.write(f"Still running: {names}")
+            self.stdout.write("The next start takes them up again; with the panel up, `manage.py stop_workloads` ends them.")

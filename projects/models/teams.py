@@ -1,4 +1,4 @@
-"""Who may do what: teams, their members and projects, tokens, secrets, the audit."""
+"""Teams, their members and their projects."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from django.core.validators import RegexValidator
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
-slug = RegexValidator(r"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$", _("Small letters, digits and dashes, 1 to 63 of them."))
+slug = RegexValidator(r"\A[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\Z", _("Small letters, digits and dashes, 1 to 63 of them."))
 
 
 class Role(models.TextChoices):

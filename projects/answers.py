@@ -1,0 +1,148 @@
+"""How errors are answered: JSON under /api/ and /agent/, a page elsewhere, each with the request's id."""
+
+from __future__ import annotations
+
+import logging
+import secrets
+from collections.abc import Callable
+from http import HTTPStatus
+from typing import Any
+
+from django.core.exceptions import PermissionDenied, ValidationError
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.template.loader import render_to_string
+from django.utils.html import escape
+from django.utils.translation import gettext as _
+from rest_framework import exceptions
+from rest_framework.response import Response
+from rest_framework.views import set_rollback
+
+from projects.errors import Forbidden, Invalid, NotFound, PanelError, Unauthorized
+
+logger = logging.getLogger(__name__)
+
+JSON_PATHS = ("/api/", "/agent/")
+
+
+class PanelErrorMiddleware:
+    """Gives each request an id (`request.id`, header X-Request-Id) and answers the PanelErrors of plain views."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        request.id = secrets.token_urlsafe(9)  # type: ignore[attr-defined]  # 12 characters
+        response = self.get_response(request)
+        response["X-Request-Id"] = request.id  # type: ignore[attr-defined]
+        return response
+
+    def process_exception(self, request: HttpRequest, exception: Exception) -> HttpResponse | None:
+        return answer(request, exception) if isinstance(exception, PanelError) else None
+
+
+def answer(request: HttpRequest, error: PanelError) -> HttpResponse:
+    """The error as this request's answer: JSON or the page error.html."""
+    if request.path.startswith(JSON_PATHS):
+        response: HttpResponse = JsonResponse(error.as_json(), status=error.status)
+    else:
+        # An error that is a bug may come from what a page is made of: it is rendered without request and context processors.
+        response = HttpResponse(_page(error, request, bare=error.status >= 500), status=error.status)
+    _challenge(response)
+    return response
+
+
+def api_exception_handler(exc: Exception, context: dict[str, Any]) -> Response | None:
+    """DRF's hook: every error but a bug as {code, message, details}. A bug goes on to page_500."""
+    error = _as_panel_error(exc)
+    if error is None:
+        return None
+    set_rollback()
+    response = Response(error.as_json(), status=error.status)
+    if wait_s := getattr(exc, "wait", None):  # exceptions.Throttled
+        response["Retry-After"] = str(int(wait_s))
+    _challenge(response)
+    return response
+
+
+def page_404(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
+    return answer(request, NotFound("not-found", _("There is nothing at this address.")))
+
+
+def page_403(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
+    return answer(request, Forbidden("forbidden", _("You may not do this.")))
+
+
+def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
+    return answer(
+        request, Forbidden("csrf", _("This form is too old, or was not ours. Load the page again and repeat."), reason=reason)
+    )
+
+
+def page_500(request: HttpRequest) -> HttpResponse:
+    """A bug. The log's line with the same id has the traceback beside it."""
+    logger.error("request failed request=%s path=%s", _id(request), request.path)
+    error = PanelError(
+        "internal", _("Something is wrong in the panel itself. The log has it under this request's id."), request_id=_id(request)
+    )
+    error.status = 500
+    return answer(request, error)
+
+
+def _as_panel_error(exc: Exception) -> PanelError | None:
+    """The same error in the panel's words; None for a bug."""
+    error: PanelError | None = None
+    match exc:
+        case PanelError():
+            error = exc
+        case Http404():
+            error = NotFound("not-found", str(exc) or _("There is nothing at this address."))
+        case PermissionDenied():
+            error = Forbidden("forbidden", str(exc) or _("You may not do this."))
+        case ValidationError():
+            error = Invalid(_fields_of(exc))
+        case exceptions.ValidationError():
+            error = Invalid(dict(_paths(exc.detail)))
+        case exceptions.NotAuthenticated():
+            error = Unauthorized("not-signed-in", _("Sign in, or bring a token that is valid."))
+        case exceptions.APIException():
+            error = PanelError(str(exc.get_codes()).replace("_", "-"), str(exc.detail))
+            error.status = exc.status_code
+    return error
+
+
+def _fields_of(exc: ValidationError) -> dict[str, str]:
+    if hasattr(exc, "error_dict"):
+        return {field: " ".join(messages) for field, messages in exc.message_dict.items()}
+    return {"": " ".join(exc.messages)}
+
+
+def _paths(detail: Any, path: str = "") -> list[tuple[str, str]]:
+    """DRF's nested detail as field paths: {"labels": {"a": ["too long"]}} is labels.a."""
+    if isinstance(detail, dict):
+        return [found for key, value in detail.items() for found in _paths(value, f"{path}.{key}" if path else str(key))]
+    if isinstance(detail, list) and any(isinstance(item, dict | list) for item in detail):
+        return [found for index, item in enumerate(detail) for found in _paths(item, f"{path}.{index}" if path else str(index))]
+    text = " ".join(map(str, detail)) if isinstance(detail, list) else str(detail)
+    return [(path.removesuffix(".non_field_errors").replace("non_field_errors", ""), text)]
+
+
+def _page(error: PanelError, request: HttpRequest, *, bare: bool) -> str:
+    context: dict[str, Any] = {"status": error.status, "code": error.code, "sentence": error.sentence, "request_id": _id(request)}
+    if bare:
+        context["request"] = request  # for its csp_nonce
+    try:
+        return render_to_string("error.html", context, request=None if bare else request)
+    except Exception:
+        logger.exception("error page cannot be rendered request=%s", _id(request))
+        title = HTTPStatus(error.status).phrase
+        return f"<!doctype html><title>{title}</title><h1>{error.status}</h1><p>{escape(error.sentence)}</p><p>{_id(request)}</p>"
+
+
+def _challenge(response: HttpResponse) -> None:
+    if response.status_code == HTTPStatus.UNAUTHORIZED:
+        response["WWW-Authenticate"] = "Bearer"
+
+
+def _id(request: HttpRequest) -> str:
+    """ "": it failed before it was given one."""
+    return getattr(request, "id", "")

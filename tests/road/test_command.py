@@ -1,0 +1,102 @@
+"""A command from the request to its log: what went in comes out, to the byte, and nothing is left behind."""
+
+from __future__ import annotations
+
+import shlex
+
+from tests.road.world import BASE_DIR, until
+
+AWKWARD = (
+    b"plain\nnul:\0:nul\nbroken utf-8: \xff\xfe\xc3(\n\x1b[31mred\x1b[0m \x1b]0;title\x07\nprogress 1%\rprogress 100%\r\n"
+    + b"x" * 1_000_000
+    + b"\nlast line without an end"
+)
+
+
+def test_a_command_runs_and_its_log_is_complete(world, agent):
+    number = world.launch("echo hello; echo bye >&2")
+    job = world.wait(number)
+    assert (job["state"], job["reason"]["code"]) == ("succeeded", "succeeded")
+    assert world.complete_log(number) == b"hello\nbye\n"
+    assert world.codes(number)[0] == "job.queued"
+    assert world.codes(number)[-1] == "job.succeeded"
+    until(lambda: world.free_chips() == 4)
+
+
+def test_an_awkward_log_is_stored_to_the_byte(world, agent, tmp_path):
+    source = tmp_path / "awkward"
+    source.write_bytes(AWKWARD)
+    number = world.launch(f"cat {shlex.quote(str(source))}")
+    world.wait(number)
+    assert world.complete_log(number) == AWKWARD
+    assert world.log(number, tail=10) == AWKWARD[-10:]
+    assert world.log(number, offset=100, limit=50) == AWKWARD[100:150]
+
+
+def test_a_hundred_thousand_lines_at_once_are_all_there_once(world, agent):
+    number = world.launch("seq 1 100000")
+    world.wait(number)
+    assert world.complete_log(number) == b"".join(b"%d\n" % i for i in range(1, 100_001))
+
+
+def test_exit_code_signal_and_missing_command_are_told_apart(world, agent):
+    by_code, by_signal = world.launch("exit 7"), world.launch("kill -SEGV $$")
+    code, signal = world.wait(by_code)["reason"], world.wait(by_signal)["reason"]
+    assert code == {"code": "exit-code", "sentence": "The command ended with exit code 7 on host-a."}
+    assert signal == {"code": "signal", "sentence": "The command was ended by signal 11 (SIGSEGV) on host-a."}
+
+
+def test_a_command_gets_none_of_the_agents_environment(world, agent):
+    number = world.launch("env -0; echo; ls /proc/self/fd", environment={"MINE": "yes"})
+    world.wait(number)
+    text = world.complete_log(number)
+    assert b"MINE=yes" in text
+    assert b"PJRT_DEVICE=CPU" in text
+    assert b"PANEL_CANARY" not in text
+    assert b"ENROLMENT" not in text
+    assert text.splitlines()[-4:] == [b"0", b"1", b"2", b"3"]  # 3 is ls' own
+
+
+def test_a_secret_reaches_the_command_and_never_the_log(world, agent):
+    world.client.put("projects/first-project/secrets/API_KEY", json={"value": "open-sesame-42"}).raise_for_status()
+    number = world.launch('test "$API_KEY" = open-sesame-42 && echo "it is $API_KEY"', secrets=["API_KEY"])
+    assert world.wait(number)["state"] == "succeeded"
+    text = world.complete_log(number)
+    assert b"open-sesame" not in text
+    assert text.startswith(b"it is ")
+    kept = [path for path in agent.state.rglob("*") if path.is_file() and b"open-sesame" in path.read_bytes()]
+    assert kept == []
+
+
+def test_the_same_key_launches_once(world, agent):
+    body = {"project": "first-project", "definition": "command", "parameters": {"command": "true"}}
+    first, second = (world.client.post("jobs", json=body, headers={"Idempotency-Key": "once"}) for _ in range(2))
+    assert (first.status_code, second.status_code) == (201, 201)
+    assert first.json() == second.json()
+    assert second.headers["Idempotent-Replayed"] == "true"
+    other = world.client.post("jobs", json=body | {"name": "other"}, headers={"Idempotency-Key": "once"})
+    assert (other.status_code, other.json()["code"]) == (409, "idempotency-key-reused")
+    world.wait(first.json()["number"])
+
+
+def test_what_forks_away_is_ended_with_its_command(world, agent):
+    number = world.launch("setsid sleep 1000 & echo $!; exit 0")
+    assert world.wait(number)["state"] == "succeeded"
+    pid = int(world.complete_log(number))
+    assert not (BASE_DIR / f"/proc/{pid}").exists()
+
+
+def test_bad_input_is_answered_at_its_field(world, agent):
+    answer = world.client.post("jobs", json={"project": "first-project", "definition": "command", "parameters": {"commnad": 1}})
+    assert answer.status_code == 422
+    assert set(answer.json()["details"]) == {"parameters.commnad", "parameters.command"}
+    answer = world.client.post(
+        "jobs",
+        json={
+            "project": "first-project",
+            "definition": "command",
+            "parameters": {"command": "true"},
+            "resources": {"accelerator": "v5e", "chips": 4},
+        },
+    )
+    assert (answer.status_code, answer.json()["details"]) == (422, {"resources.accelerator": "no cluster has it; there is cpu"})
