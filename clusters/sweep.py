@@ -8,7 +8,7 @@ from uuid import UUID
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import Q
+from django.db.models import F, Q
 
 from agent import protocol
 from clusters import silence, workloads
@@ -33,18 +33,17 @@ def resend(silent: dict[UUID, float], *, now: datetime) -> None:
 
     A silent host gets nothing; on its first word its open orders go out once more.
     """
-    unconfirmed = (
-        Order.objects.open().filter(sent_at__isnull=False, sent_at__lt=now - timedelta(seconds=2)).select_related("host")
+    sent = (
+        Order.objects.open()
+        .filter(sent_at__lt=now - timedelta(seconds=2), host__heard_at__gt=F("sent_at"))
+        .select_related("host")
     )
-    for order in unconfirmed:
-        wait_s = min(2**order.sent_times, RESEND_CAP_S)
-        heard_since = order.host.heard_at and order.host.heard_at > order.sent_at
-        due = heard_since and now - order.sent_at >= timedelta(seconds=wait_s)
-        if (
-            due
-            and silent.get(order.host_id, 0) <= settings.PLACE_SILENT_S
-            and not client().llen(protocol.orders_key(str(order.host_id)))
-        ):
+    for order in sent:
+        assert order.sent_at
+        if silent.get(order.host_id, 0) > settings.PLACE_SILENT_S:
+            continue
+        is_due = now - order.sent_at >= timedelta(seconds=min(2**order.sent_times, RESEND_CAP_S))
+        if is_due and not client().llen(protocol.orders_key(str(order.host_id))):
             Order.objects.filter(pk=order.pk, sent_at=order.sent_at).update(sent_at=None)
 
 
@@ -107,8 +106,8 @@ def lose_silent(silent: dict[UUID, float], *, now: datetime) -> None:
         .select_related("host__slice__cluster")
     )
     for rank in living:
-        silence_s = silent.get(rank.host_id, 0)
-        if silence_s < rank.host.slice.cluster.lost_after_s:
+        silence_s, lost_after_s = silent.get(rank.host_id, 0), rank.host.slice.cluster.lost_after_s
+        if lost_after_s is None or silence_s < lost_after_s:
             continue
         with transaction.atomic():
             workload = Workload.objects.locked(rank.workload_id)

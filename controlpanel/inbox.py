@@ -12,6 +12,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from typing import Any, cast
 from uuid import UUID
 
 import redis
@@ -20,8 +21,9 @@ from django.db import InterfaceError, OperationalError, transaction
 from django.utils import timezone
 
 from agent import protocol
-from clusters import holding, host_access, reports, silence
+from clusters import holding, host_access, silence
 from clusters.models import Host, Rank
+from clusters.reports import Acks, take_heartbeat, take_log, take_states
 from clusters.states import RankState
 from monitoring import events, segments, streams
 from monitoring.models import Log
@@ -30,13 +32,15 @@ from monitoring.waking import STREAM, Waker
 logger = logging.getLogger(__name__)
 
 KINDS: dict[str, Callable[..., None]] = {
-    protocol.REPORT_LOG: reports.take_log,
-    protocol.REPORT_STATES: reports.take_states,
-    protocol.REPORT_HEARTBEAT: reports.take_heartbeat,
+    protocol.REPORT_LOG: take_log,
+    protocol.REPORT_STATES: take_states,
+    protocol.REPORT_HEARTBEAT: take_heartbeat,
 }
 PACE_S = 0.02  # at most 50 commits a second: one writer without pauses makes every other wait (SQLite)
 READ_COUNT = 64  # entries of one host a read
 SEALS_A_TICK = 8
+FORGET_EVERY_S = 300.0
+FORGET_AFTER_S = 7200.0  # twice as long as a host keeps what it has shipped
 
 Entry = tuple[bytes, dict[bytes, bytes]]
 Batch = dict[UUID, list[Entry]]
@@ -47,10 +51,12 @@ class Inbox:
     name: str = "inbox"
     hosts: dict[UUID, Host] = field(default_factory=dict)
     applied: dict[UUID, str] = field(default_factory=dict)  # host -> password hash that its Redis user has
-    redis_run_id: bytes = b""
+    redis_run_id: str = ""
     looked_at: float = 0.0  # monotonic
     committed_at: float = 0.0
     pending: Batch = field(default_factory=dict)
+    unsealed_bytes: int = 0  # taken since the last look for what can be sealed
+    forgot_at: float = 0.0
 
     def __post_init__(self) -> None:
         self.waker = Waker(self.name)
@@ -59,12 +65,15 @@ class Inbox:
         """Take what has arrived; each second, see to hosts, users and reading time."""
         if time.monotonic() - self.looked_at >= 1:
             self._look_around(now=timezone.now())
+            self._seal()
             self.looked_at = time.monotonic()
         batch, self.pending = self.pending or self._read(block_ms=None), {}
         if batch:
             self._take(batch, now=timezone.now())
             self.committed_at = time.monotonic()
-        self._seal()
+            self.unsealed_bytes += sum(len(fields.get(b"d", b"")) for entries in batch.values() for _, fields in entries)
+        if self.unsealed_bytes >= settings.LOG_SEAL_BYTES:
+            self._seal()
 
     def wait(self) -> None:
         """Until a host reports, one enrols, or a second has passed."""
@@ -76,9 +85,10 @@ class Inbox:
     def _read(self, *, block_ms: int | None) -> Batch:
         """All that has not been deleted yet: the streams hold only what is not stored."""
         keys: dict[str, bytes | str] = {protocol.reports_key(str(host)): "0" for host in self.hosts}
-        found = streams.reader().xread(keys | {STREAM: self.waker.last_id}, count=READ_COUNT, block=block_ms)
+        keys[STREAM] = self.waker.last_id
+        found = streams.reader().xread(keys, count=READ_COUNT, block=block_ms)  # type: ignore[arg-type]
         batch: Batch = {}
-        for key, entries in found:
+        for key, entries in cast("list[tuple[bytes, list[Entry]]]", found):
             if key == STREAM.encode():
                 if self.waker.seen([(key, entries)]):
                     self.looked_at = 0.0
@@ -91,7 +101,7 @@ class Inbox:
     def _take(self, batch: Batch, *, now: datetime) -> None:
         works = [work for host, entries in batch.items() for work in self._sorted(self.hosts[host], entries, now)]
         works.sort(key=lambda work: work.file)  # files begin with the workload's id: locks go in that order
-        acks: dict[UUID, reports.Acks] = defaultdict(reports.Acks)
+        acks: dict[UUID, Acks] = defaultdict(Acks)
         try:
             with transaction.atomic():
                 for work in works:
@@ -126,10 +136,10 @@ class Inbox:
         self.hosts[host.pk] = Host.objects.select_related("subject").get(pk=host.pk)
         return self.hosts[host.pk].session == session
 
-    def _take_apart(self, works: list[Work], *, now: datetime) -> dict[UUID, reports.Acks]:
-        acks: dict[UUID, reports.Acks] = defaultdict(reports.Acks)
+    def _take_apart(self, works: list[Work], *, now: datetime) -> dict[UUID, Acks]:
+        acks: dict[UUID, Acks] = defaultdict(Acks)
         for work in works:
-            own = reports.Acks()
+            own = Acks()
             try:
                 with transaction.atomic():
                     work.run(own, now)
@@ -138,7 +148,7 @@ class Inbox:
             except Exception as error:
                 logger.exception("report set aside host=%s file=%s", work.host.pk, work.file)
                 self._set_aside(work.host, repr(error), now, file=work.file)
-                own = reports.Acks()
+                own = Acks()
                 if work.file:
                     own.refuse(work.file)
             acks[work.host.pk].wanted |= own.wanted
@@ -151,15 +161,13 @@ class Inbox:
             )
 
     def _note_heard(self, batch: Batch, now: datetime) -> None:
-        stale = [
-            host for host in batch if not self.hosts[host].heard_at or now - self.hosts[host].heard_at > timedelta(seconds=1)
-        ]
+        stale = [host for host in batch if (at := self.hosts[host].heard_at) is None or now - at > timedelta(seconds=1)]
         if stale:
             Host.objects.filter(pk__in=stale).update(heard_at=now)
             for host in stale:
                 self.hosts[host].heard_at = now
 
-    def _acknowledge(self, batch: Batch, acks: dict[UUID, reports.Acks]) -> None:
+    def _acknowledge(self, batch: Batch, acks: dict[UUID, Acks]) -> None:
         """After commit. A crash before it only makes the host's entries be read once more."""
         pipeline = streams.reader().pipeline(transaction=False)
         for host, entries in batch.items():
@@ -173,7 +181,7 @@ class Inbox:
     def _look_around(self, *, now: datetime) -> None:
         self.hosts = {host.pk: host for host in Host.objects.in_service().select_related("subject")}
         connection = streams.reader()
-        run_id = connection.info("server")["run_id"]
+        run_id = cast("dict[str, Any]", connection.info("server"))["run_id"]
         if run_id != self.redis_run_id:
             self.applied = {}
         missing = [
@@ -190,7 +198,23 @@ class Inbox:
         for gone in set(self.applied) - set(self.hosts):
             host_access.remove(connection, gone)
             del self.applied[gone]
+        if time.monotonic() - self.forgot_at >= FORGET_EVERY_S:
+            self._forget_old_acks(connection, now=now)
+            self.forgot_at = time.monotonic()
         self._note_reading(now)
+
+    def _forget_old_acks(self, connection: redis.Redis, *, now: datetime) -> None:
+        """Files of ranks that ended long ago: a host that comes back with one is told anew when it ships from its start."""
+        for host in self.hosts:
+            key = protocol.acks_key(str(host))
+            of_workload: dict[str, list[bytes]] = defaultdict(list)
+            for file in cast("list[bytes]", connection.hkeys(key)):
+                of_workload[file.decode().partition("/")[0]].append(file)
+            recent = Rank.objects.filter(host=host).exclude(ended_at__lt=now - timedelta(seconds=FORGET_AFTER_S))
+            for workload_id in recent.values_list("workload_id", flat=True):
+                of_workload.pop(str(workload_id), None)
+            if of_workload:
+                connection.hdel(key, *(file for files in of_workload.values() for file in files))
 
     def _tell_all_offsets(self, connection: redis.Redis) -> None:
         """To a Redis that is new to us: what is wanted of every file that may still come."""
@@ -210,6 +234,7 @@ class Inbox:
         holding.note_reading(silence.INBOX, since=last[0] if last and unbroken else now, now=now)
 
     def _seal(self) -> None:
+        self.unsealed_bytes = 0
         for log_id in list(segments.due(timezone.now()))[:SEALS_A_TICK]:
             segments.seal(log_id)
 
@@ -223,5 +248,5 @@ class Work:
     take: Callable[..., None]
     reports: list[protocol.Report]
 
-    def run(self, acks: reports.Acks, now: datetime) -> None:
+    def run(self, acks: Acks, now: datetime) -> None:
         self.take(self.host, self.reports, acks, now=now)

@@ -80,7 +80,7 @@ def local_host(now: datetime) -> None:
 
 
 def static_files() -> None:
-    folders = [Path(folder[1] if isinstance(folder, tuple) else folder) for folder in settings.STATICFILES_DIRS]
+    folders = [Path(str(folder[1] if isinstance(folder, tuple) else folder)) for folder in settings.STATICFILES_DIRS]
     mark = settings.STATIC_ROOT / ".collected"
     digest = _digest(path for folder in folders for path in folder.rglob("*"))
     if not mark.exists() or mark.read_text() != digest:

@@ -136,8 +136,8 @@ async def _bytes(log: Log, offset: int, end: int) -> AsyncIterator[bytes]:
 
 
 async def _nothing() -> AsyncIterator[bytes]:
-    for nothing in ():
-        yield nothing
+    for data in list[bytes]():
+        yield data
 
 
 def _is_cut(request: ApiRequest) -> bool:
