@@ -64,5 +64,5 @@ def _move(host: Host, to: str, sentence: str, *, by: Actor, now: datetime, **cha
             raise Conflict("host-state", _("Someone else changed the host just now."))
         host.refresh_from_db()
         events.record(host.subject, f"host.{to}", sentence, at=now, by_name=by.user.get_username())
-        audit.record(f"host.{to}", by=by, subject=("host", str(host.pk), host.name), **changes)
+        audit.record(f"host.{to}", by=by, subject=host.subject, sentence=sentence)
         wake("scheduler")

@@ -7,48 +7,48 @@ from django.utils.translation import gettext_lazy as _
 
 
 class HostState(TextChoices):
-    ENROLLED = (
-        "enrolled",
-        _("enrolled"),
-    )  # in: enrolment.enrol            out: sessions.open_session  rescue: none needed, it holds nothing
-    READY = (
-        "ready",
-        _("ready"),
-    )  # in: sessions.open_session, hosts.uncordon  out: hosts.cordon, hosts.retire  rescue: silence keeps work away
-    CORDONED = "cordoned", _("cordoned")  # in: hosts.cordon                out: hosts.uncordon, hosts.retire  rescue: an admin
-    RETIRED = "retired", _("retired")  # in: hosts.retire                   out: enrolment.enrol (the same machine again)
+    # in: enrolment.enrol; out: sessions.open_session; rescue: none needed, it holds nothing
+    ENROLLED = "enrolled", _("enrolled")
+    # in: sessions.open_session, hosts.uncordon; out: hosts.cordon, hosts.retire; rescue: silence keeps work away
+    READY = "ready", _("ready")
+    # in: hosts.cordon; out: hosts.uncordon, hosts.retire; rescue: an admin
+    CORDONED = "cordoned", _("cordoned")
+    # in: hosts.retire; out: enrolment.enrol (the same machine again)
+    RETIRED = "retired", _("retired")
 
 
 class WorkloadState(TextChoices):
-    WAITING = (
-        "waiting",
-        _("waiting"),
-    )  # in: workloads.create      out: scheduling.tick, workloads.want_stop  rescue: each pass renews its reason
-    ORDERED = "ordered", _("ordered")  # in: scheduling.tick       out: ranks.claim     rescue: sweep ends it when nobody claims
-    PREPARING = "preparing", _("preparing")  # in: ranks.claim     out: rank reports    rescue: sweep stops it at its deadline
-    READY = (
-        "ready",
-        _("ready"),
-    )  # in: rank reports               out: rank reports    rescue: sweep stops it at the barrier's deadline
-    RUNNING = (
-        "running",
-        _("running"),
-    )  # in: rank reports          out: rank reports    rescue: the spec's timeout; sweep, when its host is lost
-    STOPPING = (
-        "stopping",
-        _("stopping"),
-    )  # in: workloads.want_stop  out: rank reports  rescue: the host's KILL; then an admin (workloads.abandon)
-    EXITED = "exited", _("exited")  # in: the report that ends its last rank
-    LOST = "lost", _("lost")  # in: sweep, when a host was silent for its cluster's lost_after_s
+    # in: workloads.create; out: scheduling.tick, workloads.want_stop; rescue: each pass renews its reason
+    WAITING = "waiting", _("waiting")
+    # in: scheduling.tick; out: ranks.claim; rescue: sweep ends it when nobody claims
+    ORDERED = "ordered", _("ordered")
+    # in: ranks.claim; out: rank reports; rescue: sweep stops it at its deadline
+    PREPARING = "preparing", _("preparing")
+    # in: rank reports; out: rank reports; rescue: sweep stops it at the barrier's deadline
+    READY = "ready", _("ready")
+    # in: rank reports; out: rank reports; rescue: the spec's timeout; sweep, when its host is lost
+    RUNNING = "running", _("running")
+    # in: workloads.want_stop; out: rank reports; rescue: the host's KILL; then an admin (workloads.abandon)
+    STOPPING = "stopping", _("stopping")
+    # in: the report that ends its last rank
+    EXITED = "exited", _("exited")
+    # in: sweep, when a host was silent for its cluster's lost_after_s
+    LOST = "lost", _("lost")
 
 
 class RankState(TextChoices):
-    ORDERED = "ordered", _("ordered")  # in: scheduling.tick   out: ranks.claim     rescue: sweep
-    CLAIMED = "claimed", _("claimed")  # in: ranks.claim       out: rank reports    rescue: sweep
-    PREPARING = "preparing", _("preparing")  # in and out: rank reports            rescue: sweep
-    READY = "ready", _("ready")  # in and out: rank reports                        rescue: sweep
-    RUNNING = "running", _("running")  # in and out: rank reports                  rescue: the spec's timeout, lost_after_s
-    ENDED = "ended", _("ended")  # in: rank reports, sweep (never claimed), sessions.open_session (host rebooted)
+    # in: scheduling.tick; out: ranks.claim; rescue: sweep
+    ORDERED = "ordered", _("ordered")
+    # in: ranks.claim; out: rank reports; rescue: sweep
+    CLAIMED = "claimed", _("claimed")
+    # in and out: rank reports; rescue: sweep
+    PREPARING = "preparing", _("preparing")
+    # in and out: rank reports; rescue: sweep
+    READY = "ready", _("ready")
+    # in and out: rank reports; rescue: the spec's timeout, lost_after_s
+    RUNNING = "running", _("running")
+    # in: rank reports, sweep (never claimed), sessions.open_session (host rebooted)
+    ENDED = "ended", _("ended")
 
 
 class Wanted(TextChoices):

@@ -214,7 +214,7 @@ class Inbox:
             for workload_id in recent.values_list("workload_id", flat=True):
                 of_workload.pop(str(workload_id), None)
             if of_workload:
-                connection.hdel(key, *(file for files in of_workload.values() for file in files))
+                connection.hdel(key, *(file for files in of_workload.values() for file in files))  # type: ignore[arg-type]
 
     def _tell_all_offsets(self, connection: redis.Redis) -> None:
         """To a Redis that is new to us: what is wanted of every file that may still come."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from django.urls import include, path
-from drf_spectacular.views import SpectacularAPIView
 
 import clusters.agent_api
 import clusters.api
@@ -16,7 +15,6 @@ urlpatterns = [
     path("", include(projects.urls.urlpatterns)),
     path("", include(jobs.urls.urlpatterns)),
     path("api/v1/", include([*projects.urls.api_urlpatterns, *clusters.api.urlpatterns, *jobs.urls.api_urlpatterns])),
-    path("api/v1/openapi.yaml", SpectacularAPIView.as_view(), name="openapi"),
     path("agent/v1/", include(clusters.agent_api.urlpatterns)),
 ]
 handler404 = "projects.answers.page_404"

@@ -7,19 +7,20 @@ from django.utils.translation import gettext_lazy as _
 
 
 class JobState(TextChoices):
-    QUEUED = (
-        "queued",
-        _("queued"),
-    )  # in: services.launch, attempts.follow  out: attempts.follow, services.cancel  rescue: see why it waits
-    STARTING = "starting", _("starting")  # in and out: attempts.follow     rescue: the workload's deadlines (clusters/sweep.py)
-    RUNNING = "running", _("running")  # in and out: attempts.follow        rescue: the spec's timeout, the cluster's lost_after_s
-    STOPPING = (
-        "stopping",
-        _("stopping"),
-    )  # in: services.cancel, attempts.follow  out: attempts.follow  rescue: the host's KILL, then an admin
-    SUCCEEDED = "succeeded", _("succeeded")  # in: attempts.follow
-    FAILED = "failed", _("failed")  # in: attempts.follow
-    CANCELED = "canceled", _("canceled")  # in: attempts.follow
+    # in: services.launch, attempts.follow; out: attempts.follow, services.cancel; rescue: its workload says why it waits
+    QUEUED = "queued", _("queued")
+    # in and out: attempts.follow; rescue: the workload's deadlines (clusters/sweep.py)
+    STARTING = "starting", _("starting")
+    # in and out: attempts.follow; rescue: the spec's timeout, the cluster's lost_after_s
+    RUNNING = "running", _("running")
+    # in: services.cancel, attempts.follow; out: attempts.follow; rescue: the host's KILL, then an admin
+    STOPPING = "stopping", _("stopping")
+    # in: attempts.follow
+    SUCCEEDED = "succeeded", _("succeeded")
+    # in: attempts.follow
+    FAILED = "failed", _("failed")
+    # in: attempts.follow
+    CANCELED = "canceled", _("canceled")
 
 
 S = JobState

@@ -1,0 +1,65 @@
+"""Documents that are drawn from the tables in the code, so that they cannot tell another story."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Mapping
+from types import ModuleType
+
+from django.db.models import TextChoices
+
+from clusters import reasons
+from clusters import states as clusters_states
+from jobs import states as jobs_states
+
+HEAD = """# States
+
+Drawn from the MOVES tables and the comments beside the states; `make docs` draws it again. A coarse state drives, a fine
+reason (at the end) explains. "Rescue" is who moves a row on when nobody else does.
+"""
+TABLES: list[tuple[str, type[TextChoices], Mapping[str, frozenset[str]], ModuleType]] = [
+    ("Job", jobs_states.JobState, jobs_states.MOVES, jobs_states),
+    ("Workload", clusters_states.WorkloadState, clusters_states.WORKLOAD_MOVES, clusters_states),
+    ("Rank", clusters_states.RankState, clusters_states.RANK_MOVES, clusters_states),
+    ("Host", clusters_states.HostState, clusters_states.HOST_MOVES, clusters_states),
+]
+
+
+def drawn() -> dict[str, str]:
+    """Path below the repository -> text."""
+    return {"docs/states.md": states()}
+
+
+def states() -> str:
+    parts = [HEAD]
+    for title, choices, moves, module in TABLES:
+        parts += [f"## {title}\n", _diagram(choices, moves), _table(choices, moves, _comments(choices, module))]
+    parts += ["## Reasons\n", "| code | sentence |", "|---|---|"]
+    parts += [f"| `{code}` | {sentence} |" for code, sentence in reasons.SENTENCES.items()]
+    return "\n".join(parts) + "\n"
+
+
+def _diagram(choices: type[TextChoices], moves: Mapping[str, frozenset[str]]) -> str:
+    order = list(choices.values)
+    lines = [f"    {state} --> {to}" for state in order for to in sorted(moves[state], key=order.index)]
+    return "\n".join(["```mermaid", "stateDiagram-v2", f"    [*] --> {order[0]}", *lines, "```", ""])
+
+
+def _table(choices: type[TextChoices], moves: Mapping[str, frozenset[str]], comments: Mapping[str, str]) -> str:
+    order = list(choices.values)
+    rows = [
+        f"| {state} | {', '.join(sorted(moves[state], key=order.index)) or 'the end'} | {comments.get(state, '')} |"
+        for state in order
+    ]
+    return "\n".join(["| state | moves to | who |", "|---|---|---|", *rows, ""])
+
+
+def _comments(choices: type[TextChoices], module: ModuleType) -> dict[str, str]:
+    """The comment above each state."""
+    source = inspect.getsource(module)
+    found = {}
+    for choice in choices:
+        if comment := re.search(rf'^    # (.*)\n    {choice.name} = "{choice.value}"', source, re.MULTILINE):
+            found[str(choice.value)] = comment[1]
+    return found
