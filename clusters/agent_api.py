@@ -18,8 +18,8 @@ from django.utils.translation import gettext as _
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_GET, require_POST
 
-from clusters import enrolment, ranks, sessions, silence, wheel
-from clusters.models import Host
+from clusters import enrolment, ranks, sessions, silence, sources, wheel
+from clusters.models import Host, Runtime
 from clusters.states import HostState
 from projects.errors import Conflict, Invalid, NotFound, Unauthorized
 
@@ -70,6 +70,25 @@ def claim(request: HttpRequest, host: Host, body: dict[str, Any], *, workload_id
     now = timezone.now()
     silence.heard(host.pk, now=now)
     return JsonResponse(ranks.claim(workload_id, number, host=host, now=now).to_json())
+
+
+@require_GET
+def runtime(request: HttpRequest, digest: str) -> HttpResponse:
+    """The pinned list of a runtime."""
+    _host(request)
+    found = Runtime.objects.filter(pk=digest).first()
+    if found is None:
+        raise NotFound("no-such-runtime", _("There is no such runtime."))
+    return JsonResponse({"name": found.name, "requirements": found.requirements})
+
+
+@require_GET
+def source(request: HttpRequest, digest: str) -> FileResponse:
+    """The archive of a source that work of this host runs."""
+    host = _host(request)
+    if not ranks.runs_source(host, digest):
+        raise NotFound("no-such-source", _("There is no such source."))
+    return FileResponse(sources.open_archive(digest), content_type="application/gzip")
 
 
 @require_GET
@@ -129,5 +148,7 @@ urlpatterns = [
     path("enrolment", enrol),
     path("session", session),
     path("workloads/<uuid:workload_id>/ranks/<int:number>/claim", claim),
+    path("runtimes/<str:digest>", runtime),
+    path("sources/<str:digest>", source),
     path("wheels/<str:name>", agent_wheel),
 ]

@@ -33,7 +33,7 @@ def claim(workload_id: UUID, number: int, *, host: Host, now: datetime) -> proto
     """
     with transaction.atomic():
         workload = Workload.objects.filter(pk=workload_id).select_for_update().first()
-        rank = workload and workload.ranks.filter(number=number, host=host).first()
+        rank = workload and workload.ranks.select_related("host__slice__cluster").filter(number=number, host=host).first()
         if not workload or not rank:
             raise NotFound("not-yours", _("This rank is not placed on this host."))
         if workload.wanted == Wanted.STOP or workload.state in WORKLOAD_ENDED or rank.state == RankState.ENDED:
@@ -87,6 +87,12 @@ def take_report(rank_id: int, report: protocol.RankReport, *, now: datetime) -> 
             events.record(workload.subject, "rank.gone", f"Nothing of rank {rank.number} is left on {rank.host.name}.", at=now)
 
 
+def runs_source(host: Host, digest: str) -> bool:
+    """Whether living work of this host is made of this source: only then may it have it."""
+    living = host.ranks.exclude(state=RankState.ENDED)
+    return living.filter(workload__spec_json__source__digest=digest).exists()
+
+
 def _start(workload: Workload, rank: Rank) -> protocol.Start:
     spec, accelerator = workload.spec, catalogue.CATALOGUE[workload.request.accelerator]
     return protocol.Start(
@@ -106,6 +112,9 @@ def _start(workload: Workload, rank: Rank) -> protocol.Start:
         stop_grace_s=spec.stop_grace_s,
         source=spec.source,
         runtime=spec.runtime,
+        files_root=rank.host.slice.cluster.files_root,
+        output=spec.output,
+        checkpoints=spec.checkpoints,
     )
 
 

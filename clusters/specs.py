@@ -25,13 +25,19 @@ class Request:
 
 @dataclass(frozen=True)
 class Spec:
-    """What a rank runs. `secrets` are names of the project's secrets, each also the variable it is set as."""
+    """What a rank runs. `secrets` are names of the project's secrets, each also the variable it is set as.
+
+    `source` and `runtime` are pinned: digests of an archive and of a list of packages. `output` and `checkpoints` are
+    folders below the cluster's `files_root`.
+    """
 
     command: list[str]
     environment: dict[str, str] = field(default_factory=dict)
     secrets: list[str] = field(default_factory=list)
     source: dict[str, Any] = field(default_factory=lambda: {"kind": "none"})
-    runtime: str | None = None
+    runtime: dict[str, str] | None = None  # {"name", "digest"}
+    output: str = ""
+    checkpoints: str = ""
     stop_grace_s: int = 30  # seconds from TERM to KILL
     timeout_s: int | None = None  # seconds of running; None: for ever
 

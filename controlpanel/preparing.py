@@ -56,11 +56,11 @@ def first_people(now: datetime) -> str:
     return f"Sign in as {made.username} with the password {made.password}  (shown once)" if made else ""
 
 
-def command_definition(now: datetime) -> None:
-    """Every project can launch a command."""
+def shipped_definitions(now: datetime) -> None:
+    """Every project can launch what the panel ships; a release that words one anew makes its next version."""
     for project in Project.objects.all():
-        with transaction.atomic():
-            definitions.publish(project=project, by=_operator(), now=now, **definitions.COMMAND)
+        for definition in definitions.shipped():
+            definitions.publish(project=project, by=_operator(), now=now, **definition)
 
 
 def local_host(now: datetime) -> None:

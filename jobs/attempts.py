@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -31,12 +32,15 @@ WHILE_IT_LIVES = {
 def begin(job: Job, *, queued_at: datetime, now: datetime, counted: bool = True) -> Attempt:
     """A new try: a waiting workload at `queued_at`'s place in the line. The caller holds the job's row."""
     assert job.subject
+    number = job.attempts.count() + 1
+    folder = f"{job.project.slug}/{job.pk}"
+    spec = replace(job.spec, output=f"{folder}/{number}", checkpoints=f"{folder}/checkpoints")
     workload = workloads.create(
-        project=job.project, subject=job.subject, request=job.request, spec=job.spec, queued_at=queued_at, now=now
+        project=job.project, subject=job.subject, request=job.request, spec=spec, queued_at=queued_at, now=now
     )
     job.workload = workload
     job.save(update_fields=["workload", "subject"])
-    return Attempt.objects.create(job=job, number=job.attempts.count() + 1, workload=workload, counted=counted, created_at=now)
+    return Attempt.objects.create(job=job, number=number, workload=workload, counted=counted, created_at=now)
 
 
 def follow(*, now: datetime) -> int:

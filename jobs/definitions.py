@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
+from django.conf import settings
 from django.db import transaction
 from django.utils.translation import gettext as _
 
+from clusters import sources
 from jobs.models import DefinitionVersion, JobDefinition
 from projects import audit
 from projects.actors import Actor
@@ -35,6 +38,16 @@ COMMAND: dict[str, Any] = {
     },
     "resources": {"accelerator": "cpu", "chips": 1},
 }
+
+
+def shipped() -> list[dict[str, Any]]:
+    """The definitions that every project has: a command, and each recipe (recipes/<name>/recipe.json)."""
+    found = [COMMAND]
+    for name in sources.recipes():
+        recipe = json.loads((settings.BASE_DIR / "recipes" / name / "recipe.json").read_text())
+        recipe["template"] |= {"source": {"kind": "recipe", "name": name}}
+        found.append({"slug": name.replace("_", "-")} | recipe)
+    return found
 
 
 def publish(

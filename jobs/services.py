@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
 from django.db import transaction
 from django.utils.translation import gettext as _
 
-from clusters import catalogue, workloads
+from clusters import catalogue, runtimes, sources, workloads
 from clusters.models import Cluster
 from clusters.specs import Request, Spec
 from jobs import attempts, parameters
@@ -128,4 +129,25 @@ def _spec(project: Project, spec: Spec, environment: Mapping[str, str], secrets:
     missing = set(names) - set(Secret.objects.filter(project=project, name__in=names).values_list("name", flat=True))
     if missing:
         raise Invalid({f"secrets.{name}": _("there is no such secret in this project") for name in sorted(missing)})
-    return Spec.from_json(spec.to_json() | {"environment": spec.environment | dict(environment), "secrets": names})
+    return replace(
+        spec,
+        environment=spec.environment | dict(environment),
+        secrets=names,
+        source=_pinned_source(spec.source),
+        runtime=_pinned_runtime(spec.runtime),
+    )
+
+
+def _pinned_source(source: Mapping[str, Any]) -> dict[str, Any]:
+    """{"kind": "recipe", "name"} as the archive that it is now."""
+    if source["kind"] != "recipe":
+        return dict(source)
+    found = sources.of_recipe(source["name"])
+    return {"kind": "archive", "digest": found.digest, "title": found.title}
+
+
+def _pinned_runtime(runtime: Mapping[str, str] | None) -> dict[str, str] | None:
+    if runtime is None:
+        return None
+    found = runtimes.pin(runtime["name"])
+    return {"name": found.name, "digest": found.digest}

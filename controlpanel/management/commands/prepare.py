@@ -20,7 +20,7 @@ class Command(BaseCommand):
             raise CommandError(str(error)) from error
         preparing.tables()
         sign_in = preparing.first_people(now)
-        preparing.command_definition(now)
+        preparing.shipped_definitions(now)
         preparing.local_host(now)
         preparing.static_files()
         preparing.agent_wheel()
