@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections import defaultdict
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from uuid import UUID
@@ -14,7 +15,8 @@ from clusters import orders, ranks
 from clusters.models import Host, Order, Rank, Workload
 from clusters.models.orders import OrderKind
 from clusters.states import WORKLOAD_ENDED, RankState, Wanted
-from monitoring import events, logs
+from monitoring import events, logs, metrics
+from monitoring.metric_chunks import EMPTY, Columns
 
 logger = logging.getLogger(__name__)
 
@@ -55,15 +57,66 @@ def take_states(host: Host, reports: list[protocol.Report], acks: Acks, *, now: 
         acks.refuse(file)
         return
     rank, _ = found
-    for report in reports:
-        if report.offset > rank.states_offset:
-            break  # a hole: the host is told what is wanted, and sends again from there
-        lines = report.data[rank.states_offset - report.offset :]
-        for line in lines[: lines.rfind(b"\n") + 1].splitlines(keepends=True):
-            rank.states_offset += len(line)
-            _take_line(host, rank, line, now=now)
+    lines, rank.states_offset = _new_lines(reports, rank.states_offset)
+    for line in lines:
+        _take_line(host, rank, line, now=now)
     Rank.objects.filter(pk=rank.pk).update(states_offset=rank.states_offset)
     acks.want(file, rank.states_offset)
+
+
+def take_points(host: Host, reports: list[protocol.Report], acks: Acks, *, now: datetime) -> None:
+    """Lines of a rank's `points` file: what its trainer measured. A line that is none is passed over."""
+    file = reports[0].file
+    found = _rank_of(host, file)
+    if found is None:
+        acks.refuse(file)
+        return
+    rank, _ = found
+    lines, rank.points_offset = _new_lines(reports, rank.points_offset)
+    series: dict[str, Columns] = {}
+    for line in lines:
+        try:
+            points = protocol.PointsLine.from_line(line)
+        except ValueError as error:
+            _set_line_aside(host, "points", line, error, now=now)
+            continue
+        for name, columns in points.series.items():
+            series[name] = series.get(name, EMPTY).plus(Columns(*columns))
+    metrics.append(rank.workload.subject, series, workload_id=rank.workload_id, rank=rank.number)
+    Rank.objects.filter(pk=rank.pk).update(points_offset=rank.points_offset)
+    acks.want(file, rank.points_offset)
+
+
+def take_samples(host: Host, reports: list[protocol.Report], acks: Acks, *, now: datetime) -> None:
+    """How busy the host and its ranks are. The only lossy kind: what was not sent is not sent again."""
+    own: dict[str, Columns] = {}
+    by_workload: dict[str, dict[str, Columns]] = defaultdict(dict)
+    for report in reports:
+        samples = protocol.Samples.from_data(report.data)
+        at = samples.at_ms
+        for name, value in samples.host.items():
+            own[name] = own.get(name, EMPTY).plus(Columns([at], [at], [value]))
+        for workload, values in samples.workloads.items():
+            mine = by_workload[workload]
+            for name, value in values.items():
+                mine[name] = mine.get(name, EMPTY).plus(Columns([at], [at], [value]))
+    metrics.append(host.subject, own)
+    ranks_here = Rank.objects.filter(host=host, workload_id__in=filter(is_uuid, by_workload)).select_related("workload__subject")
+    for rank in ranks_here.order_by("workload_id"):
+        metrics.append(rank.workload.subject, by_workload[str(rank.workload_id)], workload_id=rank.workload_id, rank=rank.number)
+
+
+def _new_lines(reports: list[protocol.Report], offset: int) -> tuple[list[bytes], int]:
+    """The whole lines from `offset` on, and where they end. What was taken before is cut off, what is beyond a hole left."""
+    lines: list[bytes] = []
+    for report in reports:
+        if report.offset > offset:
+            break  # the host is told what is wanted, and sends again from there
+        data = report.data[offset - report.offset :]
+        whole = data[: data.rfind(b"\n") + 1]
+        lines += whole.splitlines(keepends=True)
+        offset += len(whole)
+    return lines, offset
 
 
 def _take_line(host: Host, rank: Rank, line: bytes, *, now: datetime) -> None:
@@ -75,15 +128,14 @@ def _take_line(host: Host, rank: Rank, line: bytes, *, now: datetime) -> None:
         raise  # the database's trouble: the line comes again
     except Exception as error:  # one line must not stop those behind it, of which one says that the rank ended
         logger.exception("line of a states file passed over host=%s workload=%s", host.pk, rank.workload_id)
+        _set_line_aside(host, "states", line, error, now=now)
+
+
+def _set_line_aside(host: Host, kind: str, line: bytes, error: Exception, *, now: datetime) -> None:
+    with transaction.atomic():
         text = line[:200].decode(errors="replace")
-        events.record(
-            host.subject,
-            "host.report-set-aside",
-            "A line of a states file could not be taken.",
-            at=now,
-            line=text,
-            error=repr(error)[:300],
-        )
+        sentence = f"A line of a {kind} file could not be taken."
+        events.record(host.subject, "host.report-set-aside", sentence, at=now, line=text, error=repr(error)[:300])
 
 
 def take_heartbeat(host: Host, reports: list[protocol.Report], acks: Acks, *, now: datetime) -> None:
@@ -122,3 +174,11 @@ def _rank_of(host: Host, file: str) -> tuple[Rank, str] | None:
         return None
     rank = Rank.objects.filter(workload_id=key, number=number, host=host).select_related("workload__subject", "host").first()
     return (rank, what) if rank else None
+
+
+def is_uuid(text: str) -> bool:
+    try:
+        UUID(text)
+    except ValueError:
+        return False
+    return True

@@ -23,7 +23,7 @@ from django.utils import timezone
 from agent import protocol
 from clusters import holding, host_access, silence
 from clusters.models import Host, Rank
-from clusters.reports import Acks, take_heartbeat, take_log, take_states
+from clusters.reports import Acks, take_heartbeat, take_log, take_points, take_samples, take_states
 from clusters.states import RankState
 from monitoring import events, segments, streams
 from monitoring.models import Log
@@ -34,6 +34,8 @@ logger = logging.getLogger(__name__)
 KINDS: dict[str, Callable[..., None]] = {
     protocol.REPORT_LOG: take_log,
     protocol.REPORT_STATES: take_states,
+    protocol.REPORT_POINTS: take_points,
+    protocol.REPORT_SAMPLES: take_samples,
     protocol.REPORT_HEARTBEAT: take_heartbeat,
 }
 PACE_S = 0.02  # at most 50 commits a second: one writer without pauses makes every other wait (SQLite)
@@ -222,6 +224,7 @@ class Inbox:
         open_ranks = Rank.objects.filter(host__in=self.hosts).exclude(state=RankState.ENDED)
         for rank in open_ranks:
             wanted = {protocol.states_file(str(rank.workload_id), rank.number): rank.states_offset}
+            wanted[protocol.points_file(str(rank.workload_id), rank.number)] = rank.points_offset
             for log in Log.objects.filter(workload_id=rank.workload_id, rank=rank.number):
                 wanted[protocol.log_file(str(rank.workload_id), rank.number, log.part)] = log.head_offset
             pipeline.hset(protocol.acks_key(str(rank.host_id)), mapping=wanted)

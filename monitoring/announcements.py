@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import cast
@@ -49,6 +49,12 @@ def announce_log(log: Log, offset: int, data: bytes) -> None:
 def announce_change(log: Log) -> None:
     """Something beside bytes is new, a gap or the end: to be read from the store."""
     tell(Announcement(log.subject.address, {"t": "log", "w": str(log.workload_id), "r": log.rank, "p": log.part}))
+
+
+def announce_metrics(subject: Subject, heads: Mapping[str, int]) -> None:
+    """These series have so many points now: to be read from the store, for the pixels that are shown."""
+    if heads:
+        tell(Announcement(subject.address, {"t": "metrics", "m": json.dumps(heads)}))
 
 
 def wake(loop_name: str) -> None:

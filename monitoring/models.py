@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from typing import Any
+from uuid import UUID
 
 from django.db import models
 from django.db.models import F, Q
 
 from agent.protocol import PARTS
 from projects.models import Project
+
+NO_WORKLOAD = UUID(int=0)
 
 
 class SubjectQuerySet(models.QuerySet["Subject"]):
@@ -177,3 +180,50 @@ class LogGap(models.Model):
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["log", "offset", "from_ms"], name="gap_once_a_log")]
+
+
+class MetricSeries(models.Model):
+    """The points of one name of one rank, in the order in which they came. Written by metrics.append.
+
+    `workload_id` is NO_WORKLOAD for the subject's own, as a host's.
+    """
+
+    subject = models.ForeignKey(Subject, on_delete=models.CASCADE, related_name="series")
+    workload_id = models.UUIDField(default=NO_WORKLOAD)
+    rank = models.IntegerField(default=0)
+    name = models.CharField(max_length=200)
+    head = models.BigIntegerField(default=0)  # how many points there are
+    last_step = models.BigIntegerField(null=True)
+    last_ms = models.BigIntegerField(null=True)
+    last_value = models.FloatField(null=True)  # null: none yet, or no finite number
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["subject", "workload_id", "rank", "name"], name="series_once_a_rank"),
+            models.CheckConstraint(condition=Q(rank__gte=0), name="series_rank_not_negative"),
+            models.CheckConstraint(condition=Q(head__gte=0), name="series_head_not_negative"),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class MetricChunk(models.Model):
+    """Consecutive points of a series (metric_chunks.py); the last one is open and grows until it is full."""
+
+    series = models.ForeignKey(MetricSeries, on_delete=models.CASCADE, related_name="chunks")
+    start = models.BigIntegerField()  # number of its first point
+    count = models.IntegerField()
+    is_open = models.BooleanField()
+    least_step = models.BigIntegerField()
+    greatest_step = models.BigIntegerField()
+    least_ms = models.BigIntegerField()
+    greatest_ms = models.BigIntegerField()
+    data = models.BinaryField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["series", "start"], name="chunk_start_once_a_series"),
+            models.UniqueConstraint(fields=["series"], condition=Q(is_open=True), name="chunk_open_once_a_series"),
+            models.CheckConstraint(condition=Q(count__gt=0), name="chunk_not_empty"),
+        ]

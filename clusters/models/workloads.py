@@ -125,6 +125,7 @@ class Rank(models.Model):
     signal = models.IntegerField(null=True)
     cause = models.CharField(max_length=30, blank=True)
     states_offset = models.PositiveIntegerField(default=0)  # bytes of its states file that are taken
+    points_offset = models.PositiveBigIntegerField(default=0)  # the same of its points file
 
     class Meta:
         constraints = [
