@@ -78,6 +78,8 @@ def take_report(rank_id: int, report: protocol.RankReport, *, now: datetime) -> 
             )
             workloads.stop_the_others(workload, rank, now=now)
         else:
+            if to == RankState.PREPARING and report.detail:
+                events.record(workload.subject, "rank.preparing", report.detail[:500], at=now, rank=rank.number)
             rank.state, rank.detail = to, report.detail[:500]
             rank.running_at = now if to == RankState.RUNNING else None
             rank.save(update_fields=["state", "detail", "running_at"])

@@ -20,6 +20,9 @@ SENTENCES = {
     "chips-busy": _(
         "It needs %(chips)s %(accelerator)s on one host; %(free)s of %(total)s are free. It starts when enough of the others are."
     ),
+    # Where it stands on its way
+    "placed": _("Placed on %(hosts)s."),
+    "preparing": _("%(hosts)s has taken it."),
     # Why it was not started
     "stopped-while-waiting": _("It was stopped before it was placed."),
     "unclaimed": _("Host %(host)s did not take the order within %(seconds)s s; it goes back to its place in the line."),

@@ -82,7 +82,7 @@ def _apply(workload_id: UUID, choice: Choice, *, now: datetime) -> bool:
             )
             orders.start(place.host, workload.pk, rank=number, now=now)
         hosts = Host.objects.filter(pk__in=[place.host for place in choice.places]).values_list("name", flat=True)
-        return workloads.move(workload, WorkloadState.ORDERED, code="", data={"hosts": sorted(hosts)}, now=now)
+        return workloads.move(workload, WorkloadState.ORDERED, code="placed", data={"hosts": ", ".join(sorted(hosts))}, now=now)
 
 
 def _take_chips(workload: Workload, place: Place) -> bool:

@@ -80,8 +80,17 @@ def settle(workload: Workload, *, now: datetime) -> None:
     if state == WorkloadState.EXITED:
         exit_as(workload, *_outcome(workload, ranks), now=now)
     elif state != workload.state:
-        code, data = (workload.stop_code, workload.stop_data) if state == WorkloadState.STOPPING else ("", {})
+        code, data = _on_the_way(workload, state)
         move(workload, state, code=code, data=data, now=now)
+
+
+def _on_the_way(workload: Workload, state: str) -> tuple[str, dict[str, Any]]:
+    """(reason code, its data) of a living state."""
+    if state == WorkloadState.STOPPING:
+        return workload.stop_code, workload.stop_data
+    if state == WorkloadState.PREPARING:
+        return "preparing", {"hosts": workload.place}
+    return "", {}
 
 
 def exit_as(workload: Workload, outcome: str, code: str, data: dict[str, Any], *, now: datetime) -> None:

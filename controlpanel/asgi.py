@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+import warnings
 
 from channels.routing import ProtocolTypeRouter, URLRouter
 from django.core.asgi import get_asgi_application
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "controlpanel.settings")
+# Static files and the agent's wheel are small: that a whole one is read at once is no news.
+warnings.filterwarnings("ignore", message="StreamingHttpResponse must consume synchronous iterators")
 http = get_asgi_application()
 
 from monitoring.routing import websocket_urlpatterns  # noqa: E402  needs the apps

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncIterator
 from typing import Any
 from uuid import UUID
@@ -17,7 +18,7 @@ from rest_framework.views import APIView
 from jobs import definitions, services
 from jobs.models import Job, JobDefinition
 from jobs.shapes import DefinitionShape, JobShape, Launch, Page
-from monitoring import events, logs
+from monitoring import events, lines, logs
 from monitoring.models import Log
 from projects import idempotency
 from projects.access import get_project, visible_projects
@@ -99,7 +100,8 @@ class JobLog(APIView):
         """Bytes of a log exactly as they were printed: all of it, or `limit` from `offset` on, or the last `tail` bytes.
 
         `rank`, `part` and `attempt` or `workload` choose which log. X-Log-Offset is where the first byte stands, X-Log-Next
-        where the next answer begins, X-Log-Complete whether the log's end is known and stored.
+        where the next answer begins, X-Log-Line the line of its first byte (from 0), X-Log-Gaps what the host had to drop
+        within it, X-Log-Complete whether the log's end is known and stored.
         """
         job = services.get_job(Actor.of(request), number, may="jobs.view")
         assert job.subject
@@ -109,6 +111,7 @@ class JobLog(APIView):
         tail = _whole(request, "tail", head)
         offset = min(max(_whole(request, "offset", 0), head - tail), head)
         end = min(head, offset + min(_whole(request, "limit", MOST_LOG_BYTES), MOST_LOG_BYTES) if _is_cut(request) else head)
+        gaps = logs.gaps(log, offset, end) if log and log.dropped_bytes else []
         return StreamingHttpResponse(
             _bytes(log, offset, end) if log else _nothing(),
             content_type="application/octet-stream",
@@ -116,6 +119,10 @@ class JobLog(APIView):
                 "Content-Length": str(end - offset),
                 "X-Log-Offset": str(offset),
                 "X-Log-Next": str(end),
+                "X-Log-Line": str(lines.line_at(log, offset) if log else 0),
+                "X-Log-Gaps": json.dumps(
+                    [{"offset": g.offset, "dropped_bytes": g.dropped_bytes, "from_ms": g.from_ms} for g in gaps[-100:]]
+                ),
                 "X-Log-Head": str(head),
                 "X-Log-Complete": "true" if log and log.is_complete else "false",
                 "X-Log-Workload": str(workload_id),

@@ -72,6 +72,9 @@ def _take_news(job: Job, workload: Workload, *, now: datetime) -> None:
         begin(job, queued_at=workload.queued_at, now=now, counted=False)  # nothing ran: its old place in the line, no try spent
         move(job, JobState.QUEUED, code=workload.reason_code, data=workload.reason_data, now=now)
         return
+    if job.started_at is None and workload.running_at is not None:  # also when it has ended since, and "running" was never seen
+        job.started_at = workload.running_at
+        job.save(update_fields=["started_at"])
     to, code, data = _told_by(job, workload)
     if to in MOVES[job.state]:
         move(job, to, code=code, data=data, now=now)
@@ -102,8 +105,6 @@ def move(job: Job, to: str, *, code: str, data: dict[str, Any], now: datetime, b
     if to not in MOVES[job.state]:
         raise ValueError(f"job={job.pk} cannot move {job.state} -> {to}")
     changes: dict[str, Any] = {"state": to, "reason_code": code, "reason_data": data, "moved_at": now}
-    if to == JobState.RUNNING and job.started_at is None:
-        changes["started_at"] = now
     if to in ENDED:
         changes["ended_at"] = now
     if not Job.objects.filter(pk=job.pk, state=job.state).update(**changes):

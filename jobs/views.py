@@ -17,6 +17,7 @@ from jobs import services
 from jobs.models import Job
 from jobs.shapes import Page
 from monitoring import events, logs
+from monitoring.models import Event
 from projects.access import get_project, may_do, visible_projects
 from projects.actors import Actor
 
@@ -61,7 +62,7 @@ def _context(request: HttpRequest, number: int) -> dict[str, Any]:
         "job": job,
         "workload": job.workload,
         "attempts": list(job.attempts.all()),
-        "events": events.since(job.subject, max(0, job.subject.seq - EVENTS_SHOWN), EVENTS_SHOWN),
+        "events": _shown(events.since(job.subject, max(0, job.subject.seq - EVENTS_SHOWN), EVENTS_SHOWN)),
         "logs": [
             vars(head) | {"complete": head.final_offset is not None and head.head_offset >= head.final_offset} for head in heads
         ],
@@ -70,6 +71,11 @@ def _context(request: HttpRequest, number: int) -> dict[str, Any]:
         "command_line": shlex.join(job.spec.command),
         "curl": _curl(job),
     }
+
+
+def _shown(found: list[Event]) -> list[Event]:
+    """The job's own: what its workload did is told by what the job did with it."""
+    return [event for event in found if not event.code.startswith("workload.")]
 
 
 def _curl(job: Job) -> str:
