@@ -238,8 +238,7 @@ class Inbox:
 
     def _seal(self) -> None:
         self.unsealed_bytes = 0
-        for log_id in list(segments.due(timezone.now()))[:SEALS_A_TICK]:
-            segments.seal(log_id)
+        segments.tick(timezone.now(), limit=SEALS_A_TICK)
 
 
 @dataclass(frozen=True)

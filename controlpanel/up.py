@@ -115,7 +115,19 @@ def _watch(running: list[Part], url: str, stop: threading.Event) -> None:
 def _parts(options: argparse.Namespace, var: Path, environment: dict[str, str]) -> list[Part]:
     """The process table, but for Valkey, which goes before all, and the agent, which may have to be installed first."""
     python = sys.executable
-    web = ["--host", options.host, "--port", str(options.port), "--lifespan", "off", "--no-access-log", "--log-level", "warning"]
+    web = [
+        "--host",
+        options.host,
+        "--port",
+        str(options.port),
+        "--lifespan",
+        "off",
+        "--ws-per-message-deflate",
+        "false",
+        "--no-access-log",
+        "--log-level",
+        "warning",
+    ]
     quiet = ["--without-mingle", "--without-gossip", "--without-heartbeat"]
     return [
         Part(

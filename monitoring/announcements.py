@@ -20,7 +20,7 @@ from monitoring.models import Event, Log, Subject
 
 logger = logging.getLogger(__name__)
 
-MAX_DATA_BYTES = 64 * 1024  # more is not sent live but read from the store: LIVE_LENGTH x this bounds a stream's memory
+MAX_DATA_BYTES = 32 * 1024  # more is not sent live but read from the store: LIVE_LENGTH x this bounds a stream's memory
 
 Entry = dict[str, str | bytes | int]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import logging
 from typing import Any
@@ -12,7 +13,7 @@ from channels.generic.websocket import AsyncWebsocketConsumer
 from monitoring import door, live, messages
 from monitoring.messages import Ping, Position, Subscribe, Unsubscribe
 from monitoring.positions import Room
-from monitoring.subscriptions import ListSubscription, SubjectSubscription, Subscription, in_thread
+from monitoring.subscriptions import Disconnected, ListSubscription, SubjectSubscription, Subscription, in_thread
 from projects.errors import NotFound, Unauthorized
 
 logger = logging.getLogger(__name__)
@@ -27,20 +28,23 @@ class SubjectConsumer(AsyncWebsocketConsumer):
     """One socket. Every `check_every_s` it asks anew who is there and what they may see, and compares all positions."""
 
     check_every_s = 10.0
+    give_up_s = 60.0  # a client that takes nothing for so long is gone: TCP itself may notice only after a quarter of an hour
 
     def __init__(self) -> None:
         super().__init__()
         self.room = Room()
+        self.turn = asyncio.Lock()
         self._subscriptions: dict[str, Subscription] = {}
         self._checks: asyncio.Task[None] | None = None
+        self._farewell: asyncio.Task[None] | None = None
 
     async def __call__(self, scope, receive, send) -> None:
         try:
             await super().__call__(scope, receive, send)
+        except Disconnected:
+            pass
         finally:  # however the socket ends
-            self._leave_all()
-            if self._checks is not None:
-                self._checks.cancel()
+            self._release()
 
     async def connect(self) -> None:
         try:
@@ -55,7 +59,7 @@ class SubjectConsumer(AsyncWebsocketConsumer):
 
     async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None) -> None:
         if len(text_data or "") > messages.MAX_BYTES:
-            await self.close(TOO_LONG)
+            await self._put_out(TOO_LONG)
             return
         try:
             message = messages.parse(text_data or "")
@@ -64,8 +68,8 @@ class SubjectConsumer(AsyncWebsocketConsumer):
             return
         try:
             await self._take(message)
-        except OSError:
-            raise  # the client is gone
+        except Disconnected:
+            raise
         except Exception:  # the database is away, say
             logger.exception("socket closed message=%s", type(message).__name__)
             await self._put_out(TRY_AGAIN)
@@ -82,10 +86,20 @@ class SubjectConsumer(AsyncWebsocketConsumer):
                 await self.tell({"type": "pong"})
 
     async def tell(self, message: dict[str, Any]) -> None:
-        await self.send(text_data=json.dumps(message))
+        await self._send_frame(text_data=json.dumps(message))
 
     async def tell_bytes(self, frame: bytes) -> None:
-        await self.send(bytes_data=frame)
+        await self._send_frame(bytes_data=frame)
+
+    async def _send_frame(self, **frame: str | bytes) -> None:
+        try:
+            async with asyncio.timeout(self.give_up_s):
+                await self.send(**frame)
+        except OSError as error:  # the server's word that nobody is there, or a TimeoutError
+            self._release()
+            if self._farewell is None:  # for who comes back to an open socket on which nothing comes any more
+                self._farewell = asyncio.create_task(self._put_out(TRY_AGAIN), name="farewell of a socket")
+            raise Disconnected from error
 
     async def _subscribe(self, wanted: Subscribe) -> None:
         self._leave(wanted.subject)
@@ -127,14 +141,17 @@ class SubjectConsumer(AsyncWebsocketConsumer):
             except Unauthorized:
                 await self._put_out(NO_LONGER_ADMITTED)
                 return
+            except Disconnected:
+                return
             except Exception:  # who cannot be checked, or told, hears nothing more
                 logger.exception("socket not checked, closed")
                 await self._put_out(TRY_AGAIN)
                 return
 
     async def _check(self) -> None:
-        admitted = await in_thread(door.still_admitted)(self.scope, list(self._subscriptions))
-        refused = [address for address in self._subscriptions if address not in admitted]
+        asked = dict(self._subscriptions)  # others come meanwhile, each asked about by itself
+        admitted = await in_thread(door.still_admitted)(self.scope, list(asked))
+        refused = [address for address in asked if address not in admitted and self._subscriptions.get(address) is asked[address]]
         for address in refused:
             self._leave(address)
         for subscription in self._subscriptions.values():
@@ -145,7 +162,8 @@ class SubjectConsumer(AsyncWebsocketConsumer):
 
     async def _put_out(self, code: int) -> None:
         self._leave_all()
-        await self.close(code)
+        with contextlib.suppress(OSError, RuntimeError):  # gone by itself, or closed already
+            await self.close(code)
 
     async def _refuse(self, address: str, code: str) -> None:
         await self.tell({"type": "refused", "subject": address, "code": code})
@@ -155,6 +173,11 @@ class SubjectConsumer(AsyncWebsocketConsumer):
         if subscription is not None:
             subscription.stop()
             live.reader().leave(address, subscription)
+
+    def _release(self) -> None:
+        self._leave_all()
+        if self._checks is not None:
+            self._checks.cancel()
 
     def _leave_all(self) -> None:
         for address in list(self._subscriptions):

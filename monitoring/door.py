@@ -16,6 +16,7 @@ from django.utils import timezone
 
 from monitoring import subjects
 from monitoring.models import Subject
+from projects import tokens
 from projects.actors import Actor
 from projects.errors import NotFound, Unauthorized
 
@@ -64,10 +65,8 @@ def _is_admitted(actor: Actor, address: str) -> bool:
 
 
 def _token_actor(text: str) -> Actor | None:
-    from projects import tokens
-
     token = tokens.find(text, timezone.now())
-    return token and Actor(user=token.user, scope=token.scope, token_id=token.pk)
+    return Actor(user=token.user, scope=token.scope, token_id=token.pk) if token else None
 
 
 def _session_actor(scope: Scope) -> Actor | None:

@@ -34,13 +34,15 @@ def since(subject: Subject, seq: int, limit: int) -> list[Event]:
     return list(Event.objects.filter(subject=subject, seq__gt=seq).order_by("seq")[:limit])
 
 
-def newest_id() -> int:
-    return Event.objects.order_by("-pk").values_list("pk", flat=True).first() or 0
+def newest_id(before: datetime | None = None) -> int:
+    """Id of the last event, of those that happened before a moment; 0 when there is none."""
+    rows = Event.objects.all() if before is None else Event.objects.filter(at__lt=before)
+    return rows.order_by("-pk").values_list("pk", flat=True).first() or 0
 
 
-def news_of_list(list_address: str, after_id: int, limit: int = 500) -> dict[str, int]:
+def news_of_list(list_address: str, after_id: int) -> dict[str, int]:
     """Address -> last seq of the list's subjects with events of a greater id. Ids are only roughly commit order: look back."""
     kind, _colon, key = list_address.partition(":")
     of_list = {"subject__project": None} if kind == "shared" else {"subject__project": int(key)}
     rows = Event.objects.filter(pk__gt=after_id, **of_list).values_list("subject__kind", "subject__key")
-    return {f"{kind}:{key}": seq for kind, key, seq in rows.annotate(Max("seq")).order_by()[:limit]}
+    return {f"{kind}:{key}": seq for kind, key, seq in rows.annotate(Max("seq")).order_by()}

@@ -15,7 +15,7 @@ MAX_TAIL_BYTES = 8 * 1024 * 1024
 def tail_offset(log: Log, lines: int) -> int:
     """Where the last `lines` lines begin, as far as 8 MiB reach back from the head (then in the middle of a line)."""
     wanted = min(lines, MAX_TAIL_LINES)
-    head = _head(log)
+    head = stretches.head_of(log)
     floor = max(head - MAX_TAIL_BYTES, 0)
     found = stretches.covering(log, floor, head)
     if not found or wanted <= 0:
@@ -33,10 +33,12 @@ def offset_of_line(log: Log, number: int) -> int:
     """Where line `number` begins; the head when the log has fewer lines."""
     if number <= 0:
         return 0
+    end = 0
     for stretch, first_line in _around(log, Q(first_line__lt=number)):
         if number <= first_line + stretch.line_count:
             return stretch.offset + _after_line_end(stretch, number - first_line)
-    return _head(log)
+        end = stretch.end
+    return end
 
 
 def line_at(log: Log, offset: int) -> int:
@@ -69,9 +71,10 @@ def offset_at_time(log: Log, ms: int) -> int:
 def _around(log: Log, segments: Q) -> list[tuple[Stretch, int]]:
     """The last of these segments, the last of all, and all pieces, in order, each with the number of its first line.
 
-    Pieces are read first, and segments in one statement: what is sealed between the two is left out as a piece, and a
-    segment that came in between the reads could hide others.
+    Read in the order that stretches.covering explains, and the segments in one statement: what is sealed between the reads
+    is left out as a piece, and a segment that came in between could hide others. Raises Gone for a hole.
     """
+    head = stretches.head_of(log)
     pieces = [_piece(log, row) for row in LogPiece.objects.filter(log=log).defer("data").order_by("offset")]
     rows = LogSegment.objects.filter(log=log)
     # By line and then by offset: the same order, and each has its index.
@@ -84,6 +87,7 @@ def _around(log: Log, segments: Q) -> list[tuple[Stretch, int]]:
         if piece.offset == position:
             found.append((piece, line))
             position, line = piece.end, line + piece.line_count
+    stretches.check_reaches(log, position, head)
     return found
 
 
@@ -104,7 +108,3 @@ def _after_line_end(stretch: Stretch, count: int) -> int:
     for _ in range(count):
         place = data.index(b"\n", place) + 1
     return place
-
-
-def _head(log: Log) -> int:
-    return Log.objects.values_list("head_offset", flat=True).get(pk=log.pk)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import logging
 import time
@@ -21,9 +22,11 @@ BLOCK_S = 5.0  # one XREAD at most; then watched keys are renewed
 ANSWER_S = 3.0  # a Redis that answers nothing for so long is given up and connected to anew
 RENEW_S = 10.0
 READY_S = 1.0  # who begins to follow waits so long for the stream's position, then goes on without (and is resynced)
+AWAY = (TimeoutError, OSError, redis.exceptions.RedisError)
 BACKOFF_S = (0.1, 0.5, 1, 2, 5)
 GATHER_S_A_STREAM = 0.00004  # pause after a read, so that many streams are not read message by message
 GATHER_MAX_S = 0.04
+WAKING = 8  # words to the own control stream under way at once: each takes a connection
 
 
 class Follower(Protocol):
@@ -54,6 +57,7 @@ class LiveReader:
         self._streams: dict[str, _Stream] = {}
         self._task: asyncio.Task[None] | None = None
         self._redis = streams.async_reader()
+        self._waking = asyncio.Semaphore(WAKING)
         self._renewed_at = 0.0
         self._is_away = False
 
@@ -67,9 +71,11 @@ class LiveReader:
             return
         try:
             async with asyncio.timeout(READY_S):
-                await self._redis.xadd(self._control, {"add": address}, maxlen=1, approximate=False)
+                async with self._waking:
+                    if not stream.ready.is_set():
+                        await self._redis.xadd(self._control, {"add": address}, maxlen=1, approximate=False)
                 await stream.ready.wait()
-        except (TimeoutError, OSError, redis.exceptions.RedisError):
+        except AWAY:
             logger.warning("follows without live stream address=%s", address)
 
     def leave(self, address: str, follower: Follower) -> None:
@@ -87,12 +93,16 @@ class LiveReader:
             try:
                 await self._step()
                 failures = 0
-            except (TimeoutError, OSError, redis.exceptions.RedisError) as error:
-                failures, self._is_away = failures + 1, True
-                logger.warning("live streams away failures=%d error=%r", failures, error)
-                self._forget_positions()
+                continue
+            except AWAY as error:
+                logger.warning("live streams away failures=%d error=%r", failures + 1, error)
+            except Exception:  # whatever it is, it must not end the only reader
+                logger.exception("live streams not read failures=%d", failures + 1)
+            failures, self._is_away = failures + 1, True
+            self._forget_positions()
+            with contextlib.suppress(*AWAY):
                 await self._redis.connection_pool.disconnect()
-                await asyncio.sleep(BACKOFF_S[min(failures, len(BACKOFF_S)) - 1])
+            await asyncio.sleep(BACKOFF_S[min(failures, len(BACKOFF_S)) - 1])
 
     async def _step(self) -> None:
         await self._prepare()
@@ -141,8 +151,8 @@ class LiveReader:
             return
         address = key.removeprefix(streams.live_key(""))
         stream = self._streams.get(address)
-        if stream is None or not entries:
-            return
+        if stream is None or stream.last_id is None or not entries:
+            return  # left meanwhile; or followed anew, and its position is yet to be found
         stream.last_id = entries[-1][0]
         messages = [message for _id, fields in entries if (message := decode(fields)) is not None]
         for follower in list(stream.followers):

@@ -83,7 +83,7 @@ def finish(log: Log, final_offset: int) -> None:
 
 
 def read(log: Log, offset: int, limit: int) -> bytes:
-    """At most `limit` bytes from `offset` on; b"" at the head. Raises Gone when the storage has lost them."""
+    """At most `limit` bytes from `offset` on; b"" at the head. Raises Gone when the store has lost them, or the whole log."""
     end = offset + limit
     parts = [_cut(stretch, offset, end) for stretch in stretches.covering(log, offset, end)]
     return b"".join(parts)

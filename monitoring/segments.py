@@ -7,10 +7,10 @@ import uuid
 from datetime import datetime, timedelta
 
 from django.conf import settings
-from django.db import transaction
+from django.db import DatabaseError, transaction
 from django.db.models import F, Q
 
-from monitoring import objects
+from monitoring import objects, stretches
 from monitoring.models import Log, LogPiece, LogSegment
 
 logger = logging.getLogger(__name__)
@@ -27,7 +27,9 @@ def tick(now: datetime, limit: int = 200) -> int:
         try:
             seal(log_id)
             sealed += 1
-        except OSError:
+        except DatabaseError:
+            raise  # it is no matter of this log
+        except Exception:  # whatever a storage raises; a hole; a log that was deleted meanwhile
             logger.exception("not sealed log=%d", log_id)
     return sealed
 
@@ -44,7 +46,7 @@ def due(now: datetime) -> list[int]:
 def seal(log_id: int) -> int:
     """Seal what is stored by now, in segments of at most 4 MiB; returns how many.
 
-    Whatever it dies of, nothing is lost and it can be done again. Of two at once one wins.
+    Whatever it dies of, nothing is lost and it can be done again. Of two at once one wins. Raises Gone for a hole.
     """
     log = Log.objects.get(pk=log_id)
     count = 0
@@ -83,7 +85,7 @@ def _kept(folder: str, names: list[str]) -> set[str]:
 
 
 def _next_segment(log: Log) -> LogSegment | None:
-    """Store the object of the pieces after `sealed_offset`; None when another sealer has taken them."""
+    """Store the object of the pieces after `sealed_offset`; None when another sealer has taken them. Raises Gone."""
     data, times = bytearray(), []
     for piece in LogPiece.objects.filter(log=log, offset__gte=log.sealed_offset).order_by("offset").iterator(chunk_size=16):
         if piece.offset != log.sealed_offset + len(data) or (data and len(data) + piece.size_bytes > MAX_BYTES):
@@ -91,6 +93,8 @@ def _next_segment(log: Log) -> LogSegment | None:
         data += piece.data
         times += piece.times
     if not data:
+        sealed_offset = Log.objects.values_list("sealed_offset", flat=True).get(pk=log.pk)
+        stretches.check_reaches(log, sealed_offset, log.sealed_offset + 1)  # it has grown if another has taken them
         return None
     segment = LogSegment(
         log=log,

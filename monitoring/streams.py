@@ -17,7 +17,7 @@ from redis.retry import Retry
 
 WAKE = "wake"  # stream: which loop has something to do
 WAIT_S = 0.05  # what a web request gives Redis for one answer
-LIVE_LENGTH = 256  # entries that a live stream keeps at least
+LIVE_LENGTH = 64  # entries that a live stream keeps at least
 LIVE_TTL_S = 60  # a live stream that nobody writes goes away
 WATCHED_TTL_S = 30
 BLOCKING: dict[str, Any] = {

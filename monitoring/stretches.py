@@ -7,9 +7,11 @@ from dataclasses import dataclass
 
 from django.db.models import Max, OuterRef, Subquery
 from django.db.models.functions import Coalesce
+from django.utils.translation import gettext as _
 
 from monitoring import objects
 from monitoring.models import Log, LogPiece, LogSegment
+from projects.errors import Gone
 
 Mark = tuple[int, int]  # (offset in the log, host's Unix ms)
 
@@ -33,12 +35,32 @@ class Stretch:
 def covering(log: Log, start: int, end: int) -> list[Stretch]:
     """What is stored of [start, end), in order and without a hole; the first may begin before `start`, the last end after `end`.
 
-    Pieces are read first, bytes included, and segments then: a piece that is sealed between the two reads shows in both,
-    and never in neither. The segment wins.
+    Each statement sees a moment of its own, so their order decides: the head, then pieces with their bytes, then segments.
+    What is below the head was a piece or in a segment by then, and goes one way only: what is sealed between two of the
+    reads shows in both, and never in neither. The segment wins. Raises Gone("log-hole") for what is in neither.
     """
+    head = head_of(log)
     pieces = [piece_stretch(row) for row in _overlapping(LogPiece.objects.filter(log=log), start, end)]
     segments = [segment_stretch(row) for row in _overlapping(LogSegment.objects.filter(log=log), start, end)]
-    return _joined(segments, pieces, start)
+    joined = _joined(segments, pieces, start)
+    check_reaches(log, joined[-1].end if joined else start, min(head, end))
+    return joined
+
+
+def head_of(log: Log) -> int:
+    """How many bytes are stored by now; read before the rows that hold them. Raises Gone when the log was deleted."""
+    head = Log.objects.filter(pk=log.pk).values_list("head_offset", flat=True).first()
+    if head is None:
+        raise Gone("log-deleted", _("This log was deleted."), log=str(log))
+    return head
+
+
+def check_reaches(log: Log, reached: int, wanted: int) -> None:
+    """Rows that were read after the head, and end below it: the store has lost some. Never taken for the log's end."""
+    if reached < wanted:
+        raise Gone(
+            "log-hole", _("This log has a hole: what follows byte %(offset)d is lost.") % {"offset": reached}, log=str(log)
+        )
 
 
 def piece_stretch(row: LogPiece) -> Stretch:

@@ -7,9 +7,12 @@ import logging
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any, Protocol, TypeVar
 
 from channels.db import database_sync_to_async
+from django.db import DatabaseError
+from django.utils import timezone
 
 from monitoring import events, lines, logs
 from monitoring.messages import MAX_LOGS, LogKey, Subscribe, log_fields, log_frame
@@ -22,14 +25,25 @@ FRAME_EVERY_S = 0.04  # of one log while it is hot; the first bytes after a quie
 BEHIND_BYTES = 8 * 1024 * 1024  # who is further behind is told so, and says where to go on
 TAIL_LINES = 500
 MAX_HINTS = 1_000
+LOOK_BACK = timedelta(seconds=15)  # a page of a list was drawn at most so long before it listens
 RETRY_S = 1.0
 T = TypeVar("T")
 
 logger = logging.getLogger(__name__)
 
 
+class Disconnected(Exception):
+    """The client is gone."""
+
+
 class Socket(Protocol):
+    """Where subscriptions send; `tell` and `tell_bytes` wait for a slow client, and raise Disconnected.
+
+    Who reads something large from the store to send it holds `turn` for so long: of one socket, one thing at a time is in memory.
+    """
+
     room: Room
+    turn: asyncio.Lock
 
     async def tell(self, message: dict[str, Any]) -> None: ...
 
@@ -83,7 +97,7 @@ class Subscription:
             self._work.clear()
             try:
                 wait_s = await self.send_due()
-            except OSError:  # the client is gone
+            except Disconnected:
                 return
             except Exception:  # the database is away, say: positions say what is missing
                 logger.exception("not sent subject=%s", self.address)
@@ -102,7 +116,8 @@ class ListSubscription(Subscription):
         self._after_id = self._next_after_id = 0
 
     async def open(self) -> dict[str, Any]:
-        self._after_id = self._next_after_id = await in_thread(events.newest_id)()
+        self._after_id = self._next_after_id = await in_thread(events.newest_id)(timezone.now() - LOOK_BACK)
+        self._must_fill = True
         return {"type": "subscribed", "subject": self.address}
 
     def hear(self, address: str, message: dict[str, Any]) -> None:
@@ -191,7 +206,8 @@ class SubjectSubscription(Subscription):
         if self._must_look:
             self._must_look = False
             await self._look()
-        await self._send_events()
+        async with self._socket.turn:
+            await self._send_events()
         waits = [await self._send_log(key) for key in list(self._unsettled)]
         return min((wait_s for wait_s in waits if wait_s is not None), default=None)
 
@@ -224,18 +240,26 @@ class SubjectSubscription(Subscription):
         wait_s = position.due_at - time.monotonic()
         if wait_s > 0:
             return wait_s
-        if not position.must_fill and (taken := position.take(FRAME_BYTES)):
-            position.due_at = time.monotonic() + FRAME_EVERY_S
-            await self._socket.tell_bytes(log_frame(self.address, key, *taken))
-        if position.must_fill:
-            await self._fill(key, position)
+        async with self._socket.turn:
+            await self._send_frame(key, position)
         if position.has_more:
             return max(position.due_at - time.monotonic(), 0)
         self._unsettled.discard(key)
         return None
 
+    async def _send_frame(self, key: LogKey, position: LogPosition) -> None:
+        """What came live and follows what was sent; else, when something is missing, what the store has."""
+        if not position.must_fill and (taken := position.take(FRAME_BYTES)):
+            position.due_at = time.monotonic() + FRAME_EVERY_S
+            await self._socket.tell_bytes(log_frame(self.address, key, *taken))
+        if position.must_fill:
+            await self._fill(key, position)
+
     async def _fill(self, key: LogKey, position: LogPosition) -> None:
-        """One frame of what the store has after the position, with its gaps and its end."""
+        """One frame of what the store has after the position, with its gaps and its end.
+
+        A word that comes live during the read may be of something newer than what is read: it is not forgotten.
+        """
         position.must_fill = False
         start = position.offset
         try:
@@ -244,16 +268,25 @@ class SubjectSubscription(Subscription):
             position.pause()
             await self._tell(key, type="error", code=error.code)
             return
-        if found is None or position.offset != start:  # not there yet, or the client went elsewhere meanwhile
-            position.must_fill = found is not None
+        except DatabaseError:
+            raise  # it is no matter of this log
+        except Exception:  # whatever a storage raises: other logs go on
+            logger.exception("not read log=%s", "/".join(map(str, key)))
+            position.must_fill, position.due_at = True, time.monotonic() + RETRY_S
+            return
+        if found is None:  # not there yet
+            return
+        if position.offset != start:  # the client went elsewhere meanwhile
+            position.must_fill = True
             return
         if found.is_behind:
             position.pause()
             await self._tell(key, type="behind", head=found.head.head_offset)
             return
         position.offset = start + len(found.data)
-        position.must_fill = position.offset < found.head.head_offset and bool(found.data)
-        if not position.must_fill:
+        if position.offset < found.head.head_offset:
+            position.must_fill = True
+        else:
             position.due_at, position.dropped_bytes = time.monotonic() + FRAME_EVERY_S, found.head.dropped_bytes
         if found.data:
             await self._socket.tell_bytes(log_frame(self.address, key, start, found.data))

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import logging
 import time
+from typing import Any
 
 import redis
 
 from monitoring import streams
 
 logger = logging.getLogger(__name__)
-STREAM = "wake"
+STREAM = streams.WAKE
 
 
 class Waker:
@@ -25,7 +26,7 @@ class Waker:
         deadline = time.monotonic() + timeout_s
         while (left := deadline - time.monotonic()) > 0:
             try:
-                found = streams.reader().xread({STREAM: self.last_id}, block=max(1, int(left * 1000)))
+                found: Any = streams.reader().xread({STREAM: self.last_id}, block=max(1, int(left * 1000)))
             except redis.exceptions.RedisError as error:
                 logger.warning("cannot wait for work loop=%s error=%r", self.loop.decode(), error)
                 time.sleep(left)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import socket
 import threading
 import time
 from collections.abc import Callable
@@ -14,18 +16,28 @@ from django.test import Client
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import connect
 
+from monitoring import live
 from monitoring.routing import websocket_urlpatterns
-from tests.valkey import free_port
+
+KERNEL_BYTES = 64 * 1024  # asked for as buffer on either side: else the kernel holds some 10 MB for who takes nothing
 
 
 class Server:
     """uvicorn in a thread, as `manage.py up` runs it."""
 
     def __init__(self) -> None:
-        self.port = free_port()
+        self._socket = socket.socket()
+        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, KERNEL_BYTES)  # of all that it accepts
+        self._socket.bind(("127.0.0.1", 0))
+        self.port = self._socket.getsockname()[1]
         app = ProtocolTypeRouter({"websocket": URLRouter(websocket_urlpatterns)})
-        self._server = uvicorn.Server(uvicorn.Config(app, host="127.0.0.1", port=self.port, lifespan="off", log_config=None))
-        self._thread = threading.Thread(target=self._server.run, daemon=True)
+        self._server = uvicorn.Server(uvicorn.Config(app, lifespan="off", log_config=None))
+        self._thread = threading.Thread(target=lambda: asyncio.run(self._serve()), daemon=True)
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    async def _serve(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        await self._server.serve(sockets=[self._socket])
 
     @property
     def origin(self) -> str:
@@ -39,6 +51,25 @@ class Server:
     def stop(self) -> None:
         self._server.should_exit = True
         self._thread.join(10)
+        self._socket.close()
+
+    def followed(self) -> set[str]:
+        """Addresses that somebody listens to."""
+        return {address for loop, reader in list(live._readers.items()) if loop is self._loop for address in reader._streams}
+
+    def tasks(self) -> list[str]:
+        """What runs for sockets."""
+        assert self._loop
+        names = [task.get_name() for task in asyncio.all_tasks(self._loop)]
+        return [name for name in names if name.startswith(("subscription ", "checks "))]
+
+    def is_held_up(self) -> bool:
+        """A socket waits for its browser to take something."""
+        return any(not protocol.writable.is_set() for protocol in list(self._server.server_state.connections))
+
+    def unsent_bytes(self) -> int:
+        """Held in memory for sockets that take nothing, beside the kernel's buffers."""
+        return sum(protocol.transport.get_write_buffer_size() for protocol in list(self._server.server_state.connections))
 
 
 class Listener:
@@ -54,6 +85,7 @@ class Listener:
             f"ws://127.0.0.1:{server.port}/ws/v1",
             origin=server.origin if origin == "ours" else origin,  # type: ignore[arg-type]
             additional_headers=headers,
+            sock=_connected(server.port),
             **options,
         )
         self.socket = self._connecting.__enter__()
@@ -127,6 +159,13 @@ class Listener:
                 self.hear(timeout)
         except ConnectionClosed as closed:
             return closed.rcvd.code if closed.rcvd else None
+
+
+def _connected(port: int) -> socket.socket:
+    client = socket.socket()
+    client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, KERNEL_BYTES)
+    client.connect(("127.0.0.1", port))
+    return client
 
 
 def wait_for(is_so: Callable[[], Any], timeout: float = 10) -> None:

@@ -1,22 +1,26 @@
 from __future__ import annotations
 
 import json
+import os
 import random
+import socket
 import threading
 import time
 from collections.abc import Iterator
-from types import SimpleNamespace
 
 import pytest
 from django.contrib.sessions.models import Session
 from django.db import connection, transaction
+from django.utils import timezone
 from websockets.exceptions import InvalidStatus
 
-import projects
 from agent.protocol import Gap
-from monitoring import events, logs, segments, subjects
+from monitoring import door, events, logs, objects, segments, subjects, subscriptions
 from monitoring.consumers import SubjectConsumer
-from monitoring.models import Log
+from monitoring.models import Event, Log, Subject
+from monitoring.positions import Room
+from projects import tokens
+from projects.actors import Actor
 
 from .conftest import NOON, World
 from .listening import Listener, Server, wait_for
@@ -42,18 +46,21 @@ def quick_checks(monkeypatch):
 
 
 @pytest.fixture
-def token(world, monkeypatch) -> Iterator[dict]:
-    """A token of the member; emptied, it is revoked."""
-    held = {"tok-1": SimpleNamespace(user=world.member, scope="read", pk=1)}
-    tokens = SimpleNamespace(find=lambda text, now: held.get(text))
-    monkeypatch.setitem(__import__("sys").modules, "projects.tokens", tokens)
-    monkeypatch.setattr(projects, "tokens", tokens, raising=False)
-    yield held
+def dark_server(world) -> Iterator[Server]:
+    """One whose Redis is away from the start."""
+    server = Server().start()
+    yield server
+    server.stop()
 
 
-def record(world: World, code: str) -> None:
+def issue(world: World) -> tuple[tokens.ApiToken, str]:
+    """A token of the member that may read, and its text."""
+    return tokens.issue(user=world.member, name="script", scope="read", expires_at=None, by=Actor(user=world.member))
+
+
+def record(world: World, code: str, at=NOON) -> None:
     with transaction.atomic():
-        events.record(world.subject, code, f"{code}.", at=NOON)
+        events.record(world.subject, code, f"{code}.", at=at)
 
 
 def append(log: Log, data: bytes, **fields) -> None:
@@ -205,11 +212,38 @@ def test_a_browser_that_takes_nothing_for_a_while_gets_every_byte_later(world, s
     log = world.log
     with Listener(server, world.member, max_queue=1) as listener:
         listener.subscribe("job:17", logs=[place(log, 0)])
-        chunks = [bytes([n]) * 60_000 for n in range(100)]
-        for chunk in chunks:  # 6 MB, more than the kernel's buffers and the socket's room
+        chunks = [os.urandom(60_000) for _ in range(50)]  # 3 MB that do not compress: more than buffers and room hold
+        for chunk in chunks:
             append(log, chunk)
-        time.sleep(0.5)
-        assert listener.until_bytes(6_000_000) == b"".join(chunks)
+        wait_for(server.is_held_up)
+        append(log, b"last")
+        assert listener.until_bytes(3_000_004) == b"".join(chunks) + b"last"
+
+
+def test_what_a_browser_does_not_take_stays_in_the_store(world, server, monkeypatch):
+    """Twenty hot logs: of one socket one frame at a time is in memory, and of what came live as much as its room holds."""
+    rooms: list[Room] = []
+    monkeypatch.setattr("monitoring.consumers.Room", lambda: rooms.append(Room()) or rooms[-1])
+    others = [subjects.ensure(kind="job", key=n, title="job", project=world.project) for n in range(100, 120)]
+    followed = [logs.open_log(subject=other, workload_id=GHOST, rank=n, part="output") for n, other in enumerate(others)]
+    for log in followed:
+        append(log, os.urandom(600_000))
+    with Listener(server, world.member, max_queue=1) as listener:
+        for log in followed:
+            listener.subscribe(log.subject.address)
+        for log in followed:  # it takes nothing from here on
+            listener.say(type="log", subject=log.subject.address, **place(log, 0))
+        wait_for(server.is_held_up)
+        held = 0
+        for n in range(60):
+            append(followed[n % 20], os.urandom(50_000))
+            held = max(held, server.unsent_bytes())
+        assert 0 < held < 2 * subscriptions.FRAME_BYTES
+        assert [room.used_bytes <= room.limit_bytes for room in rooms] == [True]
+        while sum(map(len, listener.logs.values())) < 20 * 600_000 + 60 * 50_000:
+            held = max(held, server.unsent_bytes())
+            listener.hear()
+        assert held < 2 * subscriptions.FRAME_BYTES
 
 
 def test_who_is_too_far_behind_is_told_so_once_and_goes_on_where_it_says(world, server, quick_checks):
@@ -282,6 +316,61 @@ def test_pages_of_lists_get_hints(world, server):
         assert listener.hear() == {"type": "hint", "subject": "host:tpu-3", "seq": 1, "via": "shared:all"}
 
 
+def test_without_redis_a_page_fills_from_the_store_and_follows_by_comparing(world, dark_server, quick_checks):
+    record(world, "job.queued")
+    append(world.log, b"before ")
+    with Listener(dark_server, world.member) as listener:
+        began = time.monotonic()
+        listener.subscribe("job:17", events_from=0, logs=[place(world.log, 0)])
+        listener.subscribe(world.subject.list_address)
+        assert listener.until_bytes(7) == b"before "
+        assert time.monotonic() - began < 2
+        record(world, "job.running")
+        append(world.log, b"after")
+        assert listener.until_bytes(12) == b"before after"
+        told = [("event", "job:17", 1), ("event", "job:17", 2), ("hint", "job:17", 2)]
+        while len(listener.messages) < 5:
+            listener.hear()
+        assert sorted((m["type"], m["subject"], m["seq"]) for m in listener.messages if m["type"] in ("event", "hint")) == told
+
+
+def test_a_word_that_comes_while_the_store_is_read_is_not_forgotten(world, server, monkeypatch):
+    """The log ends, and is gone on with, after it was read and before that was taken note of."""
+    read, reads = subscriptions._read, []
+
+    def read_then_end(*args):
+        found = read(*args)
+        if not reads:
+            reads.append(1)
+            logs.finish(world.log, 3)
+            time.sleep(0.3)  # until the word has come
+        return found
+
+    monkeypatch.setattr(subscriptions, "_read", read_then_end)
+    append(world.log, b"abc")
+    with Listener(server, world.member) as listener:
+        listener.subscribe("job:17", logs=[place(world.log, 0)])
+        assert listener.until(lambda m: m["type"] == "complete", timeout=5)["final"] == 3  # earlier than the next comparison
+
+
+def test_a_page_of_a_list_hears_what_happened_while_it_was_on_its_way(world, server):
+    record(world, "job.queued", at=timezone.now())
+    with Listener(server, world.member) as listener:
+        assert listener.subscribe(world.subject.list_address)["type"] == "subscribed"
+        assert listener.hear() == {"type": "hint", "subject": "job:17", "seq": 1, "via": world.subject.list_address}
+
+
+def test_a_list_misses_none_of_very_many_changes(world, server, quick_checks):
+    jobs = Subject.objects.bulk_create(
+        [Subject(kind="job", key=str(n), title="job", project=world.project, seq=1) for n in range(1000, 1600)]
+    )
+    with Listener(server, world.member) as listener:
+        listener.subscribe(world.subject.list_address)
+        Event.objects.bulk_create([Event(subject=job, seq=1, at=NOON, code="job.running", sentence="On.") for job in jobs])
+        wait_for(lambda: listener.hear()["type"] == "hint" and len(listener.messages) == 1 + len(jobs), timeout=20)
+        assert {m["subject"] for m in listener.messages[1:]} == {job.address for job in jobs}
+
+
 # -- The door -----------------------------------------------------------------------------------------------
 
 
@@ -311,15 +400,15 @@ def test_our_pages_by_public_url_are_let_in(world, server, settings):
         assert listener.subscribe("job:17")["type"] == "subscribed"
 
 
-def test_nobody_is_let_in_without_a_name(world, server, token):
-    for wrong in ("", "tok-2"):
+def test_nobody_is_let_in_without_a_name(world, server):
+    for wrong in ("", "tpu_unknown"):
         with pytest.raises(InvalidStatus) as raised:
             Listener(server, token=wrong)
         assert raised.value.response.status_code == 403
 
 
-def test_a_script_with_a_token_needs_no_origin(world, server, token):
-    with Listener(server, token="tok-1", origin=None) as listener:
+def test_a_script_with_a_token_needs_no_origin(world, server):
+    with Listener(server, token=issue(world)[1], origin=None) as listener:
         assert listener.subscribe("job:17")["type"] == "subscribed"
 
 
@@ -339,22 +428,23 @@ def test_who_leaves_the_team_hears_nothing_more(world, server, quick_checks):
 
 def test_who_leaves_the_team_while_taking_nothing_gets_only_what_was_under_way(world, server, quick_checks):
     log = world.log
-    for n in range(8):
-        append(log, bytes([n]) * 1_000_000)
+    for _ in range(4):
+        append(log, os.urandom(1_000_000))  # compressed, all of it would fit into the buffers on the way
     with Listener(server, world.member, max_queue=1) as listener:
         listener.subscribe("job:17", logs=[place(log, 0)])
-        time.sleep(0.2)  # the socket is full
+        wait_for(server.is_held_up)
         world.membership.delete()
-        time.sleep(0.8)
-        append(log, b"after")
-        assert not any(m["type"] == "bytes" and b"after" in m["data"] for m in listener.quiet(1.5))
-        assert sum(map(len, listener.logs.values())) < 8_000_000
+        wait_for(lambda: not server.followed())
+        listener.until(lambda m: m["type"] == "refused")
+        assert listener.quiet(0.5) == []
+        assert 0 < sum(map(len, listener.logs.values())) < 2_000_000
 
 
 @pytest.mark.parametrize("how", ["signed out", "deactivated", "token revoked", "password changed"])
-def test_whose_credentials_end_is_put_out(world, server, quick_checks, token, how):
+def test_whose_credentials_end_is_put_out(world, server, quick_checks, how):
+    token, text = issue(world)
     by_token = how == "token revoked"
-    with Listener(server, None if by_token else world.member, token="tok-1" if by_token else "") as listener:
+    with Listener(server, None if by_token else world.member, token=text if by_token else "") as listener:
         listener.subscribe("job:17", logs=[place(world.log, 0)])
         match how:
             case "signed out":
@@ -363,7 +453,7 @@ def test_whose_credentials_end_is_put_out(world, server, quick_checks, token, ho
                 world.member.is_active = False
                 world.member.save()
             case "token revoked":
-                token.clear()
+                tokens.revoke(token=token, by=Actor(user=world.member))
             case "password changed":
                 world.member.set_password("another-password")
                 world.member.save()
@@ -420,6 +510,67 @@ def test_subscriptions_of_a_socket_are_counted(world, server):
         assert listener.subscribe("job:164")["type"] == "subscribed"
 
 
+def test_what_is_left_or_refused_is_not_followed(world, server):
+    with Listener(server, world.member) as listener:
+        for n in range(150):
+            listener.say(type="subscribe", subject=f"job:{n + 1000}", logs="all")
+        for _ in range(40):
+            listener.say(type="subscribe", subject="job:17", logs="all")
+            listener.say(type="unsubscribe", subject="job:17")
+        listener.say(type="ping")
+        listener.until(lambda m: m["type"] == "pong")
+        told = [m["type"] for m in listener.messages]
+        assert (told.count("refused"), told.count("subscribed")) == (150, 40)
+        wait_for(lambda: (server.followed(), server.tasks()) == (set(), ["checks of a socket"]))
+
+
+@pytest.mark.parametrize("how", ["closed", "torn"])
+def test_who_is_gone_leaves_nothing(world, server, valkey, how):
+    listener = Listener(server, world.member)
+    listener.subscribe("job:17", logs="all")
+    listener.subscribe(world.subject.list_address)
+    wait_for(lambda: (len(server.followed()), len(server.tasks())) == (2, 3))
+    if how == "closed":
+        listener.socket.close()
+    else:
+        listener.socket.socket.shutdown(socket.SHUT_RDWR)
+    wait_for(lambda: (server.followed(), server.tasks()) == (set(), []))
+    assert 0 < valkey.client().ttl("watched:job:17") <= 30  # and nobody renews it
+    listener.__exit__()
+
+
+def test_who_takes_nothing_for_long_is_given_up(world, server, monkeypatch):
+    """Its connection still stands: a machine that was switched off says nothing."""
+    monkeypatch.setattr(SubjectConsumer, "give_up_s", 0.5)
+    append(world.log, os.urandom(2_000_000))
+    with Listener(server, world.member, max_queue=1, close_timeout=0.1) as listener:
+        listener.subscribe(world.subject.list_address)
+        listener.subscribe("job:17", logs=[place(world.log, 0)])
+        wait_for(lambda: server.is_held_up() and server.tasks())
+        wait_for(lambda: (server.followed(), server.tasks()) == (set(), []))
+        assert server.is_held_up()
+        assert listener.close_code() == 1013  # who comes back after all is told to connect anew
+
+
+def test_who_subscribes_during_a_check_is_not_refused_by_it(world, server, quick_checks, monkeypatch):
+    still_admitted, is_asked, may_answer = door.still_admitted, threading.Event(), threading.Event()
+
+    def answer_late(scope, addresses):
+        admitted = still_admitted(scope, addresses)
+        is_asked.set()
+        may_answer.wait(10)
+        return admitted
+
+    monkeypatch.setattr(door, "still_admitted", answer_late)
+    with Listener(server, world.member) as listener:
+        assert is_asked.wait(10)
+        assert listener.subscribe("job:17")["type"] == "subscribed"
+        may_answer.set()
+        record(world, "job.running")
+        listener.until(lambda m: m["type"] == "event")
+        assert [m for m in listener.quiet(0.5) if m["type"] == "refused"] == []
+
+
 def test_unsubscribed_is_unheard(world, server):
     with Listener(server, world.member) as listener:
         listener.subscribe("job:17", events_from=0, logs="all")
@@ -450,3 +601,25 @@ def test_lost_bytes_of_one_log_stop_no_other(world, server):
             "rank": 0,
             "part": "output",
         }
+
+
+def test_a_storage_that_is_away_holds_up_no_other_log_and_is_asked_again(world, server, monkeypatch):
+    monkeypatch.setattr(subscriptions, "RETRY_S", 0.1)
+    append(world.log, b"later")
+    segments.seal(world.log.pk)
+    other = world.open_log(rank=1)
+    append(other, b"fine")
+    is_away, load = threading.Event(), objects.load
+    is_away.set()
+
+    def load_unless_away(name, size_bytes):
+        if is_away.is_set():
+            raise PermissionError(13, "Permission denied")
+        return load(name, size_bytes)
+
+    monkeypatch.setattr(objects, "load", load_unless_away)
+    with Listener(server, world.member) as listener:
+        listener.subscribe("job:17", logs=[place(world.log, 0), place(other, 0)])
+        assert listener.until_bytes(4) == b"fine"
+        is_away.clear()
+        wait_for(lambda: listener.hear() and b"later" in listener.logs.values())

@@ -1,12 +1,13 @@
-import threading
+import time
 
 import pytest
-from django.db import connection, transaction
+from django.db import transaction
 
 from monitoring import events
 from monitoring.models import Event, Subject
 
 from .conftest import NOON
+from .threads import at_once
 
 
 def test_events_are_numbered_in_order_and_read_from_a_position(world):
@@ -43,30 +44,22 @@ def test_a_rolled_back_event_leaves_no_hole(world):
 
 def test_whoever_reads_while_two_write_sees_numbers_without_holes(shared_world):
     """Seq is commit order: a reader that has seen n has seen all below."""
-    subject, seen, wrong, done = shared_world.subject, [0], [], threading.Event()
+    subject, seen, wrong = shared_world.subject, [0], []
 
     def write():
         for _ in range(12):
             with transaction.atomic():
                 events.record(Subject.objects.get(pk=subject.pk), "job.running", "On.", at=NOON)
-        connection.close()
 
     def read():
-        while not done.is_set() or len(seen) < 25:
+        deadline = time.monotonic() + 20
+        while len(seen) < 25 and time.monotonic() < deadline:
             for event in events.since(subject, seen[-1], 100):
                 if event.seq != seen[-1] + 1:
                     wrong.append((seen[-1], event.seq))
                 seen.append(event.seq)
-        connection.close()
 
-    writers = [threading.Thread(target=write) for _ in range(2)]
-    reader = threading.Thread(target=read)
-    for thread in (*writers, reader):
-        thread.start()
-    for thread in writers:
-        thread.join(60)
-    done.set()
-    reader.join(60)
+    at_once(write, write, read)
     assert (wrong, seen) == ([], list(range(25)))
 
 

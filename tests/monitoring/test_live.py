@@ -176,3 +176,41 @@ def test_an_entry_that_is_no_announcement_is_passed_over(valkey, caplog):
 
     asyncio.run(story())
     assert caplog.text.count("not an announcement") == 3
+
+
+def test_who_follows_anew_while_a_message_is_on_its_way_is_made_ready_all_the_same(valkey):
+    async def story() -> None:
+        reader, ear = LiveReader(), Ear()
+        await reader.follow("job:17", ear)
+        reader.leave("job:17", ear)
+        following = asyncio.create_task(reader.follow("job:17", ear))
+        await asyncio.sleep(0)
+        reader._deliver("live:job:17", [(b"1-1", {b"t": b"hint", b"s": b"job:17", b"n": b"1"})])  # read for the stream before
+        async with asyncio.timeout(live.READY_S / 2):
+            await following
+        add(2)
+        await until(lambda: ear.heard)
+        assert numbers(ear) == [2]
+
+    asyncio.run(story())
+
+
+def test_a_message_that_a_follower_cannot_take_does_not_end_the_reader(valkey, caplog):
+    class BadEar(Ear):
+        def hear(self, address: str, message: dict[str, Any]) -> None:
+            if message["seq"] == 1:
+                raise KeyError("seq")
+            super().hear(address, message)
+
+    async def story() -> None:
+        reader, ear = LiveReader(), BadEar()
+        await reader.follow("job:17", ear)
+        resyncs = ear.resyncs
+        add(1)
+        await until(lambda: ear.resyncs > resyncs)
+        add(2)
+        await until(lambda: ear.heard)
+        assert numbers(ear) == [2]
+
+    asyncio.run(story())
+    assert "live streams not read" in caplog.text

@@ -1,19 +1,27 @@
 from __future__ import annotations
 
 import threading
+import time
 import uuid
+from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import timedelta
+from typing import Any
 
+import pytest
 from django.db import connection, transaction
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
+from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from agent.protocol import Gap
 from monitoring import lines, logs, segments
 from monitoring.logs import Chunk
 from monitoring.models import Log, LogGap, LogPiece, LogSegment
+from projects.errors import Gone
 
 from .conftest import NOON
+from .threads import at_once
 
 NASTY = b"epoch 1\r\x00\xff\xfe\x1b[31mred\x1b[0m\xc3\n\n\r\nno end"
 
@@ -92,64 +100,160 @@ def test_opening_a_log_twice_gives_one(world):
 
 def test_two_shippers_of_the_same_bytes_store_them_once(shared_world):
     log, data = shared_world.log, b"0123456789" * 100
-    errors: list[Exception] = []
 
     def ship() -> None:
         offset = 0
-        try:
-            while offset < len(data):
-                offset = logs.append(log, offset=offset, data=data[offset : offset + 100], now=NOON)
-        except Exception as error:
-            errors.append(error)
-        connection.close()
+        while offset < len(data):
+            offset = logs.append(log, offset=offset, data=data[offset : offset + 100], now=NOON)
 
-    threads = [threading.Thread(target=ship) for _ in range(2)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(60)
-    assert (errors, logs.read(log, 0, 10_000)) == ([], data)
+    at_once(ship, ship)
+    assert logs.read(log, 0, 10_000) == data
+
+
+# -- Reading while it is sealed --------------------------------------------------------------------------
+
+LINES = b"".join(b"%d\n" % n for n in range(300))
 
 
 def test_reads_while_sealing_runs_are_never_wrong(shared_world):
     """A reader against a writer and a sealer, each in a thread of its own: what it reads is a true part, and never short."""
-    log, data, done = shared_world.log, b"".join(b"%d\n" % n for n in range(4000)), threading.Event()
-    errors: list[object] = []
+    log, data, deadline = shared_world.log, b"".join(b"%d\n" % n for n in range(40_000)), time.monotonic() + 20
+    counts, is_done = {"sealed": 0, "read": 0}, threading.Event()
 
     def write() -> None:
-        for offset in range(0, len(data), 400):
-            logs.append(log, offset=offset, data=data[offset : offset + 400], now=NOON)
-        connection.close()
+        """Until enough was sealed and read meanwhile: a machine may be slow, and SQLite's waiting is unfair."""
+        offset = 0
+        while offset < len(data) and time.monotonic() < deadline and (counts["sealed"] < 10 or counts["read"] < 20):
+            offset = logs.append(log, offset=offset, data=data[offset : offset + 400], now=NOON)
+            time.sleep(0.002)
+        is_done.set()
 
     def seal() -> None:
-        while not done.is_set():
-            segments.seal(log.pk)
-            done.wait(0.01)
-        connection.close()
+        while not is_done.wait(0.005):
+            counts["sealed"] += segments.seal(log.pk)
 
     def read() -> None:
-        while not done.is_set():
+        while not is_done.is_set():
             head = Log.objects.get(pk=log.pk).head_offset
             found = logs.read(log, 100, len(data))
-            if found != data[100 : 100 + len(found)] or len(found) < head - 100:
-                errors.append((len(found), head))
-            end, line = lines.offset_of_line(log, 50), lines.line_at(log, 140)
-            if head > 140 and (end, line) != (140, 50):
-                errors.append(("line", end, line))
-        connection.close()
+            assert found == data[100 : 100 + len(found)]
+            assert len(found) >= head - 100
+            assert head <= 140 or (lines.offset_of_line(log, 50), lines.line_at(log, 140)) == (140, 50)
+            counts["read"] += 1
 
-    threads = [threading.Thread(target=target) for target in (seal, read)]
-    for thread in threads:
-        thread.start()
-    writer = threading.Thread(target=write)
-    writer.start()
-    writer.join(60)
-    done.set()
-    for thread in threads:
-        thread.join(60)
-    assert errors == []
-    assert logs.read(log, 0, len(data)) == data
-    assert LogSegment.objects.count() > 1
+    at_once(write, seal, read)
+    assert min(counts.values()) >= 10
+    head = Log.objects.get(pk=log.pk).head_offset
+    assert logs.read(log, 0, len(data)) == data[:head]
+
+
+@dataclass
+class Meanwhile:
+    """Does something between two statements of a reader: before statement number `at`, from 0."""
+
+    act: Callable[[], object]
+    at: int
+    statements: int = 0
+    is_acting: bool = False
+
+    def __call__(self, execute, *args):
+        if not self.is_acting:
+            self.is_acting = True
+            if self.statements == self.at:
+                self.act()
+            self.statements, self.is_acting = self.statements + 1, False
+        return execute(*args)
+
+
+def is_part(found: bytes, start: int, head: int) -> bool:
+    """True bytes from `start` on, and at least those below the head of before."""
+    return found == LINES[start : start + len(found)] and start + len(found) >= head
+
+
+# What is asked, and whether the answer is true, given the head of before.
+QUESTIONS: dict[str, tuple[Callable[[Log], Any], Callable[[Any, int], bool]]] = {
+    "read": (lambda log: logs.read(log, 5, 10_000), lambda found, head: is_part(found, 5, head)),
+    "read a part": (lambda log: logs.read(log, 95, 210), lambda found, _head: found == LINES[95:305]),
+    "iterate": (lambda log: b"".join(logs.iterate(log, 7, 300)), lambda found, head: is_part(found, 7, head)),
+    "marks": (lambda log: logs.marks(log, 200, 300), lambda found, _head: found == [(200, 1200), (250, 1250)]),
+    "place of a line": (lambda log: lines.offset_of_line(log, 95), lambda found, _head: found == LINES.index(b"95\n")),
+    "line at a place": (lambda log: lines.line_at(log, 280), lambda found, _head: found == LINES.count(b"\n", 0, 280)),
+    "number of lines": (lines.line_count, lambda found, head: LINES.count(b"\n", 0, head) <= found <= 300),
+    "tail": (lambda log: lines.tail_offset(log, 20), lambda found, head: head - 90 < found and LINES[found - 1] == 10),
+    "time": (lambda log: lines.offset_at_time(log, 1280), lambda found, _head: found == 250),
+}
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+@pytest.mark.parametrize("pieces_sealed", [0, 2])
+def test_a_sealer_between_the_statements_of_a_reader_hides_nothing(world, settings, monkeypatch, question, pieces_sealed):
+    """Whatever statement it comes before, alone, with a writer, or writing and sealing again."""
+    settings.STORAGES = settings.STORAGES | {"logs": {"BACKEND": "django.core.files.storage.InMemoryStorage"}}
+    monkeypatch.setattr("monitoring.segments.MAX_BYTES", 100)  # several segments of several pieces
+    ask, is_true = QUESTIONS[question]
+
+    def write(pieces: int) -> None:
+        for _ in range(pieces):
+            head = Log.objects.values_list("head_offset", flat=True).get(pk=log.pk)
+            logs.append(log, offset=head, data=LINES[head : head + 50], times=[(head, 1000 + head)], now=NOON)
+
+    acts: list[Callable[[], object]] = [
+        lambda: segments.seal(log.pk),
+        lambda: (write(3), segments.seal(log.pk)),
+        lambda: (segments.seal(log.pk), write(3), segments.seal(log.pk), write(1)),
+    ]
+    for act in acts:
+        meanwhile = Meanwhile(act, -1)
+        while meanwhile.at < meanwhile.statements:  # the last time it came too late
+            log = world.open_log()
+            write(pieces_sealed)
+            segments.seal(log.pk)
+            write(7)
+            head = Log.objects.get(pk=log.pk).head_offset
+            meanwhile = Meanwhile(act, meanwhile.at + 1)
+            with connection.execute_wrapper(meanwhile):
+                found = ask(log)
+            assert is_true(found, head), (meanwhile.at, found)
+        assert meanwhile.at >= 2
+
+
+@pytest.mark.parametrize("lost", ["a piece", "the last piece", "a segment", "the first segment"])
+def test_bytes_that_the_store_has_lost_are_an_error_and_not_the_end(world, monkeypatch, lost):
+    monkeypatch.setattr("monitoring.segments.MAX_BYTES", 100)
+    log = world.log
+    for offset in range(0, 600, 50):
+        logs.append(log, offset=offset, data=LINES[offset : offset + 50], now=NOON)
+        if offset == 250:
+            segments.seal(log.pk)
+    hole, rows = {
+        "a piece": (400, LogPiece.objects.filter(offset=400)),
+        "the last piece": (550, LogPiece.objects.filter(offset=550)),
+        "a segment": (100, LogSegment.objects.filter(offset=100)),
+        "the first segment": (0, LogSegment.objects.filter(offset=0)),
+    }[lost]
+    assert rows.delete()[0] == 1
+    for ask in (
+        lambda: logs.read(log, 0, 1000),
+        lambda: logs.read(log, hole, 1),
+        lambda: b"".join(logs.iterate(log, max(hole - 20, 0), 30)),
+        lambda: logs.marks(log, hole, hole + 10),
+        lambda: lines.tail_offset(log, 300),
+    ):
+        with pytest.raises(Gone) as raised:
+            ask()
+        assert raised.value.code == "log-hole"
+    assert logs.read(log, 300, 50) == LINES[300:350]  # what is whole is read
+    if "piece" in lost:
+        with pytest.raises(Gone, match=f"follows byte {hole} "):
+            lines.line_count(log)
+
+
+def test_a_deleted_log_is_an_error_and_not_an_empty_one(log):
+    logs.append(log, offset=0, data=b"abc", now=NOON)
+    Log.objects.filter(pk=log.pk).delete()
+    with pytest.raises(Gone) as raised:
+        logs.read(log, 0, 10)
+    assert raised.value.code == "log-deleted"
 
 
 # -- Against a plain model: a log is its bytes ------------------------------------------------------------
@@ -164,7 +268,7 @@ steps = st.lists(
 )
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@hypothesis_settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(steps=steps, data=st.data())
 def test_a_log_is_its_bytes(world, steps, data):
     with transaction.atomic():
@@ -221,32 +325,3 @@ def test_a_time_is_found_among_thinned_marks_of_many_segments(log):
     found = lines.offset_at_time(log, 20_000 + 5_005)
     assert 2_500 - 8 <= found <= 2_500
     assert (lines.offset_at_time(log, -1), lines.offset_at_time(log, 10**9) >= 3_992) == (0, True)
-
-
-def test_a_seal_between_the_reads_of_a_reader_hides_nothing(log, monkeypatch):
-    """Whatever statement the sealer comes before, bytes and lines are found."""
-    data = b"".join(b"%d\n" % n for n in range(300))
-    questions = {
-        lambda: logs.read(log, 5, 500): lambda: data[5:505],
-        lambda: lines.offset_of_line(log, 50): lambda: 140,
-        lambda: lines.line_at(log, 140): lambda: 50,
-        lambda: lines.line_count(log): lambda: 300,
-        lambda: lines.tail_offset(log, 250): lambda: 140,
-    }
-    for ask, answer in questions.items():
-        for statement in range(4):
-            log = logs.open_log(subject=log.subject, workload_id=uuid.uuid4(), rank=0, part="output")
-            logs.append(log, offset=0, data=data[:100], now=NOON)
-            segments.seal(log.pk)
-            logs.append(log, offset=100, data=data[100:], now=NOON)
-            seen = []
-
-            def seal_before(execute, *args, log=log, seen=seen, statement=statement):
-                seen.append(1)
-                if len(seen) == statement + 1:
-                    segments.seal(log.pk)
-                return execute(*args)
-
-            with connection.execute_wrapper(seal_before):
-                assert ask() == answer()
-            segments.seal(log.pk)

@@ -1,14 +1,13 @@
 from __future__ import annotations
 
 import os
-import threading
 import uuid
 from datetime import timedelta
 
 import pytest
 from django.core.files.base import ContentFile
 from django.core.files.storage import InMemoryStorage, storages
-from django.db import connection
+from django.db import DatabaseError
 from django.utils import timezone
 
 from monitoring import logs, objects, segments
@@ -16,6 +15,7 @@ from monitoring.models import Log, LogPiece, LogSegment
 from projects.errors import Gone
 
 from .conftest import NOON
+from .threads import at_once
 
 LINES = b"".join(b"step %d loss 0.5\n" % n for n in range(500))
 
@@ -129,27 +129,21 @@ def test_of_two_sealers_one_wins(written, monkeypatch):
 
 
 def test_sealers_in_threads_seal_each_byte_once(shared_world):
-    log, errors = shared_world.log, []
+    log = shared_world.log
     for n in range(40):
         logs.append(log, offset=n * 10, data=b"%09d\n" % n, now=NOON)
 
-    def seal() -> None:
-        try:
-            segments.seal(log.pk)
-        except Exception as error:
-            errors.append(error)
-        connection.close()
-
-    threads = [threading.Thread(target=seal) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(60)
-    assert (errors, logs.read(log, 0, 1000)) == ([], b"".join(b"%09d\n" % n for n in range(40)))
+    at_once(*[lambda: segments.seal(log.pk)] * 4)
+    assert logs.read(log, 0, 1000) == b"".join(b"%09d\n" % n for n in range(40))
     assert (LogSegment.objects.count(), Log.objects.get(pk=log.pk).sealed_lines) == (1, 40)
 
 
-def test_one_log_that_cannot_be_sealed_stops_no_other(world, monkeypatch):
+class StoreError(Exception):
+    """As the client of an object store has its own."""
+
+
+@pytest.mark.parametrize("error", [OSError(28, "No space left on device"), StoreError("SlowDown")])
+def test_one_log_that_cannot_be_sealed_stops_no_other(world, monkeypatch, error):
     ok, bad = world.open_log(), world.open_log()
     for log in (bad, ok):
         logs.append(log, offset=0, data=b"x", now=NOON)
@@ -157,12 +151,34 @@ def test_one_log_that_cannot_be_sealed_stops_no_other(world, monkeypatch):
 
     def save_if_room(name, data):
         if str(bad.workload_id) in name:
-            raise OSError(28, "No space left on device")
+            raise error
         save(name, data)
 
     monkeypatch.setattr("monitoring.segments.objects.save", save_if_room)
     assert segments.tick(NOON + timedelta(hours=1)) == 1
     assert list(LogPiece.objects.values_list("log_id", flat=True)) == [bad.pk]
+
+
+def test_a_hole_is_said_and_stops_no_other_log(world, caplog):
+    bad, ok = world.open_log(), world.open_log()
+    for log in (bad, ok):
+        for n in range(3):
+            logs.append(log, offset=n, data=b"x", now=NOON)
+    LogPiece.objects.get(log=bad, offset=1).delete()
+    assert segments.tick(NOON + timedelta(hours=1)) == 1
+    assert list(LogPiece.objects.values_list("log_id", "offset")) == [(bad.pk, 2)]
+    assert f"not sealed log={bad.pk}" in caplog.text
+    with pytest.raises(Gone, match="follows byte 1 "):
+        segments.seal(bad.pk)
+
+
+def test_a_database_that_is_away_is_no_matter_of_one_log(written, monkeypatch):
+    def away(_log_id):
+        raise DatabaseError("server closed the connection")
+
+    monkeypatch.setattr("monitoring.segments.seal", away)
+    with pytest.raises(DatabaseError):
+        segments.tick(NOON + timedelta(hours=1))
 
 
 def test_a_lost_or_damaged_object_is_said_and_not_guessed(written):
