@@ -15,10 +15,10 @@ from rest_framework.request import Request as ApiRequest
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from jobs import definitions, services
+from jobs import definitions, progress, services
 from jobs.models import Job, JobDefinition
 from jobs.shapes import DefinitionShape, JobShape, Launch, Page
-from monitoring import events, lines, logs
+from monitoring import events, lines, logs, metrics
 from monitoring.models import Log
 from projects import idempotency
 from projects.access import get_project, visible_projects
@@ -28,6 +28,7 @@ from projects.errors import Invalid, NotFound
 MOST_LOG_BYTES = 4 * 1024 * 1024  # of one answer that asks for a piece
 LOG_CHUNK_BYTES = 256 * 1024
 MOST_EVENTS = 500
+MOST_BUCKETS = 2000
 
 
 class Jobs(APIView):
@@ -43,8 +44,10 @@ class Jobs(APIView):
             found = found.filter(state=page.state)
         jobs = list(found[: page.limit + 1])
         more = len(jobs) > page.limit
+        shown = jobs[: page.limit]
+        known = progress.of_jobs(shown)
         return Response(
-            {"jobs": [JobShape.of(job) for job in jobs[: page.limit]], "next_cursor": jobs[page.limit - 1].pk if more else None}
+            {"jobs": [JobShape.of(job, known.get(job.pk)) for job in shown], "next_cursor": shown[-1].pk if more else None}
         )
 
     def post(self, request: ApiRequest) -> Response:
@@ -74,7 +77,8 @@ class Jobs(APIView):
 
 class OneJob(APIView):
     def get(self, request: ApiRequest, number: int) -> Response:
-        return Response(JobShape.of(services.get_job(Actor.of(request), number, may="jobs.view")))
+        job = services.get_job(Actor.of(request), number, may="jobs.view")
+        return Response(JobShape.of(job, progress.of_job(job)))
 
 
 class Cancellation(APIView):
@@ -149,6 +153,44 @@ async def _nothing() -> AsyncIterator[bytes]:
 
 def _is_cut(request: ApiRequest) -> bool:
     return "limit" in request.query_params or "tail" in request.query_params
+
+
+class Metrics(APIView):
+    def get(self, request: ApiRequest, number: int) -> Response:
+        """Every series of the job with its last point."""
+        job = services.get_job(Actor.of(request), number, may="jobs.view")
+        assert job.subject
+        attempts = {str(attempt.workload_id): attempt.number for attempt in job.attempts.all()}
+        found = [metrics.as_json(row) for row in metrics.names(job.subject)]
+        return Response({"metrics": [row | {"attempt": attempts.get(row["workload"])} for row in found]})
+
+
+class MetricLines(APIView):
+    def get(self, request: ApiRequest, number: int) -> Response:
+        """One metric as buckets: `name`; `by` step or wall; `start` and `end` on that axis; at most `buckets` a line."""
+        job = services.get_job(Actor.of(request), number, may="jobs.view")
+        assert job.subject
+        name, by = request.query_params.get("name", ""), request.query_params.get("by", "step")
+        if by not in ("step", "wall"):
+            raise Invalid({"by": "step or wall is needed."})
+        start, end = (_whole(request, side, 0) if side in request.query_params else None for side in ("start", "end"))
+        buckets = max(1, min(_whole(request, "buckets", 500), MOST_BUCKETS))
+        attempts = {attempt.workload_id: attempt.number for attempt in job.attempts.all()}
+        lines = metrics.read(job.subject, name, by=by, start=start, end=end, buckets=buckets)
+        return Response(
+            {
+                "name": name,
+                "by": by,
+                "lines": [
+                    {
+                        "attempt": attempts.get(line.workload_id),
+                        "rank": line.rank,
+                        "buckets": [bucket.as_json() for bucket in line.buckets],
+                    }
+                    for line in lines
+                ],
+            }
+        )
 
 
 class Definitions(APIView):

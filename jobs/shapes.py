@@ -9,6 +9,7 @@ from typing import Any
 from django.utils.translation import gettext as _
 
 from jobs.models import Job, JobDefinition
+from jobs.progress import Progress
 from jobs.states import JobState
 from projects.errors import Invalid
 
@@ -117,7 +118,7 @@ class Page:
 
 class JobShape:
     @staticmethod
-    def of(job: Job) -> dict[str, Any]:
+    def of(job: Job, progress: Progress | None = None) -> dict[str, Any]:
         """Of a job read `for_display`."""
         code, sentence = job.why
         return {
@@ -128,6 +129,8 @@ class JobShape:
             "version": job.version.number,
             "state": job.state,
             "reason": {"code": code, "sentence": sentence},
+            "progress": progress
+            and {"step": progress.step, "total": progress.total, "percent": progress.percent, "left_s": progress.left_s},
             "parameters": job.parameters,
             "resources": job.request_json,
             "labels": job.labels,

@@ -18,5 +18,7 @@ api_urlpatterns = [
     path("jobs/<int:number>/cancellation", api.Cancellation.as_view()),
     path("jobs/<int:number>/events", api.Events.as_view()),
     path("jobs/<int:number>/log", api.JobLog.as_view()),
+    path("jobs/<int:number>/metrics", api.Metrics.as_view()),
+    path("jobs/<int:number>/metrics/lines", api.MetricLines.as_view()),
     path("definitions", api.Definitions.as_view()),
 ]

@@ -13,7 +13,7 @@ from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_GET, require_POST
 
-from jobs import services
+from jobs import progress, services
 from jobs.models import Job
 from jobs.shapes import Page
 from monitoring import events, logs
@@ -32,7 +32,14 @@ def job_list(request: HttpRequest) -> HttpResponse:
     chosen = [get_project(by, page.project, may="jobs.view")] if page.project else projects
     jobs = list(Job.objects.for_display().before(page.cursor).filter(project__in=chosen).order_by("-pk")[: page.limit + 1])
     more = len(jobs) > page.limit
-    context = {"jobs": jobs[: page.limit], "next_cursor": jobs[page.limit - 1].pk if more else None, "project_choices": projects}
+    shown = jobs[: page.limit]
+    known = progress.of_jobs(shown)
+    context = {
+        "rows": [(job, known.get(job.pk)) for job in shown],
+        "jobs": shown,
+        "next_cursor": shown[-1].pk if more else None,
+        "project_choices": projects,
+    }
     return render(request, "jobs/job_list.html", context)
 
 
@@ -60,6 +67,7 @@ def _context(request: HttpRequest, number: int) -> dict[str, Any]:
     heads = logs.heads(job.subject)
     return {
         "job": job,
+        "progress": progress.of_job(job),
         "workload": job.workload,
         "attempts": list(job.attempts.all()),
         "events": _shown(events.since(job.subject, max(0, job.subject.seq - EVENTS_SHOWN), EVENTS_SHOWN)),

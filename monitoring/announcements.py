@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import cast
@@ -51,10 +51,10 @@ def announce_change(log: Log) -> None:
     tell(Announcement(log.subject.address, {"t": "log", "w": str(log.workload_id), "r": log.rank, "p": log.part}))
 
 
-def announce_metrics(subject: Subject, heads: Mapping[str, int]) -> None:
-    """These series have so many points now: to be read from the store, for the pixels that are shown."""
-    if heads:
-        tell(Announcement(subject.address, {"t": "metrics", "m": json.dumps(heads)}))
+def announce_metrics(subject: Subject, names: Sequence[str]) -> None:
+    """These metrics have new points: to be read from the store, for the pixels that are shown."""
+    if names:
+        tell(Announcement(subject.address, {"t": "metrics", "m": json.dumps(names)}))
 
 
 def wake(loop_name: str) -> None:

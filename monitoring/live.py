@@ -177,6 +177,8 @@ def decode(fields: dict[bytes, bytes]) -> dict[str, Any] | None:
             return {"t": kind, "event": json.loads(fields[b"e"])}
         if kind == "hint":
             return {"t": kind, "subject": fields[b"s"].decode(), "seq": int(fields[b"n"])}
+        if kind == "metrics":
+            return {"t": kind, "names": json.loads(fields[b"m"])}
         log = {"t": kind, "workload": fields[b"w"].decode(), "rank": int(fields[b"r"]), "part": fields[b"p"].decode()}
         if b"o" in fields:
             log |= {"offset": int(fields[b"o"]), "data": fields.get(b"d")}

@@ -25,6 +25,7 @@ class Subscribe:
     events_from: int | None = None
     logs: dict[LogKey, int] | None = None  # None: all of them
     log_from: str = "tail"
+    metrics: bool = False  # to be told which metrics have new points
 
 
 @dataclass(frozen=True)
@@ -87,6 +88,7 @@ def _subscribe(subject: str, data: dict[str, Any]) -> Subscribe:
         events_from=None if events_from is None else _offset(events_from),
         logs=None if logs == "all" else dict(_log(entry) for entry in logs),
         log_from=log_from,
+        metrics=data.get("metrics") is True,
     )
 
 

@@ -13,6 +13,7 @@ from typing import Any
 from uuid import UUID
 
 from django.db import transaction
+from django.db.models import Sum
 
 from monitoring import announcements
 from monitoring.buckets import Bucket, bucketed
@@ -42,12 +43,18 @@ def append(subject: Subject, series: Mapping[str, Columns], *, workload_id: UUID
         rows = _rows(subject, [name for name in series if name and len(name) <= MAX_NAME], workload_id, rank)
         for row in rows:
             _add(row, series[row.name])
-        announcements.announce_metrics(subject, {row.name: row.head for row in rows})
+        announcements.announce_metrics(subject, [row.name for row in rows])
 
 
 def names(subject: Subject) -> list[MetricSeries]:
     """Every series of the subject with its last point, by name."""
     return list(MetricSeries.objects.filter(subject=subject).order_by("name", "workload_id", "rank"))
+
+
+def heads(subject: Subject) -> dict[str, int]:
+    """Name -> how many points there are, over all attempts and ranks."""
+    rows = MetricSeries.objects.filter(subject=subject).order_by("name").values_list("name")
+    return dict(rows.annotate(Sum("head")))
 
 
 def read(

@@ -14,7 +14,7 @@ from channels.db import database_sync_to_async
 from django.db import DatabaseError
 from django.utils import timezone
 
-from monitoring import events, lines, logs
+from monitoring import events, lines, logs, metrics
 from monitoring.messages import MAX_LOGS, LogKey, Subscribe, log_fields, log_frame
 from monitoring.models import LogGap, Subject
 from monitoring.positions import EventPosition, LogPosition, Room
@@ -25,6 +25,7 @@ FRAME_EVERY_S = 0.04  # of one log while it is hot; the first bytes after a quie
 BEHIND_BYTES = 8 * 1024 * 1024  # who is further behind is told so, and says where to go on
 TAIL_LINES = 500
 MAX_HINTS = 1_000
+NAMES_A_MESSAGE = 500
 LOOK_BACK = timedelta(seconds=15)  # a page of a list was drawn at most so long before it listens
 RETRY_S = 1.0
 T = TypeVar("T")
@@ -163,6 +164,8 @@ class SubjectSubscription(Subscription):
         self._logs = {key: LogPosition(offset, socket.room) for key, offset in (wanted.logs or {}).items()}
         self._unsettled = set(self._logs)  # logs that have something to send, or to look up
         self._must_look = False
+        self._metric_names: set[str] = set()  # that have news
+        self._metric_heads: dict[str, int] = {}  # at the last look
 
     async def open(self) -> dict[str, Any]:
         opening = await in_thread(_open)(self._subject, self._wanted)
@@ -170,6 +173,7 @@ class SubjectSubscription(Subscription):
             self._events.seq = opening.seq
         for key, offset in opening.offsets.items():
             self._add(key, offset)
+        self._must_look |= self._wanted.metrics
         return {
             "type": "subscribed",
             "subject": self.address,
@@ -187,6 +191,8 @@ class SubjectSubscription(Subscription):
                 self._unsettled.add(key)
             elif self._wanted.logs is None:
                 self._must_look = True  # a log that is new
+        elif message["t"] == "metrics" and self._wanted.metrics:
+            self._metric_names.update(message["names"])
         self._work.set()
 
     def compare(self) -> None:
@@ -208,6 +214,7 @@ class SubjectSubscription(Subscription):
             await self._look()
         async with self._socket.turn:
             await self._send_events()
+            await self._send_metrics()
         waits = [await self._send_log(key) for key in list(self._unsettled)]
         return min((wait_s for wait_s in waits if wait_s is not None), default=None)
 
@@ -221,6 +228,16 @@ class SubjectSubscription(Subscription):
             elif position is not None and not position.is_paused and _differs(position, head):
                 position.must_fill = True
                 self._unsettled.add(_key(head))
+        if self._wanted.metrics:
+            counts = await in_thread(metrics.heads)(self._subject)
+            self._metric_names |= {name for name, count in counts.items() if self._metric_heads.get(name) != count}
+            self._metric_heads = counts
+
+    async def _send_metrics(self) -> None:
+        """Which names have new points; the client reads those that it shows, for the pixels that it has."""
+        names, self._metric_names = sorted(self._metric_names), set()
+        for cut in range(0, len(names), NAMES_A_MESSAGE):
+            await self._socket.tell({"type": "metrics", "subject": self.address, "names": names[cut : cut + NAMES_A_MESSAGE]})
 
     async def _send_events(self) -> None:
         while self._events.must_fill:

@@ -15,8 +15,9 @@ from django.utils import timezone
 from websockets.exceptions import InvalidStatus
 
 from agent.protocol import Gap
-from monitoring import door, events, logs, objects, segments, subjects, subscriptions
+from monitoring import door, events, logs, metrics, objects, segments, subjects, subscriptions
 from monitoring.consumers import SubjectConsumer
+from monitoring.metric_chunks import Columns
 from monitoring.models import Event, Log, Subject
 from monitoring.positions import Room
 from projects import tokens
@@ -25,6 +26,7 @@ from projects.actors import Actor
 from .conftest import NOON, World
 from .listening import Listener, Server, wait_for
 
+ONE_POINT = Columns([1], [1000], [0.5])
 GHOST = "0198c0de-0000-7000-8000-000000000000"  # no workload
 
 
@@ -623,3 +625,23 @@ def test_a_storage_that_is_away_holds_up_no_other_log_and_is_asked_again(world, 
         assert listener.until_bytes(4) == b"fine"
         is_away.clear()
         wait_for(lambda: listener.hear() and b"later" in listener.logs.values())
+
+
+# -- Metrics ------------------------------------------------------------------------------------------------
+
+
+def test_who_asks_for_metrics_is_told_which_have_news(world, server):
+    metrics.append(world.subject, {"loss": ONE_POINT}, workload_id=world.log.workload_id)
+    with Listener(server, world.member) as listener:
+        listener.subscribe("job:17", metrics=True)
+        listener.until(lambda m: m == {"type": "metrics", "subject": "job:17", "names": ["loss"]})
+        metrics.append(world.subject, {"loss": ONE_POINT, "accuracy": ONE_POINT}, workload_id=world.log.workload_id)
+        listener.until(lambda m: m == {"type": "metrics", "subject": "job:17", "names": ["accuracy", "loss"]})
+
+
+def test_metrics_whose_live_word_was_lost_are_told_at_the_next_comparison(world, server, quick_checks, monkeypatch):
+    with Listener(server, world.member) as listener:
+        listener.subscribe("job:17", metrics=True)
+        monkeypatch.setattr(metrics.announcements, "announce_metrics", lambda *_: None)
+        metrics.append(world.subject, {"loss": ONE_POINT}, workload_id=world.log.workload_id)
+        listener.until(lambda m: m == {"type": "metrics", "subject": "job:17", "names": ["loss"]})
