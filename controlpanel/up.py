@@ -6,65 +6,26 @@ Imports no Django: it waits all day, and Django would cost it 50 MB. What needs 
 from __future__ import annotations
 
 import argparse
-import ctypes
 import os
 import shutil
 import signal
 import socket
-import subprocess
 import sys
 import threading
 import time
 import urllib.error
 import urllib.request
-from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 
 from controlpanel import local_agent, valkey
+from controlpanel.parts import BASE_DIR, Part, say, spawn
 
-BASE_DIR = Path(__file__).resolve().parent.parent
-PR_SET_PDEATHSIG = 1  # linux/prctl.h
-FIRST_WAIT_S, LONGEST_WAIT_S = 1.0, 30.0  # between two starts of a part that ends
-STEADY_S = 60.0  # a part that ran so long has earned a quick restart
 END_WITHIN_S = 10.0
 MIN_FREE_BYTES = 200 * 1024 * 1024
 
 
 class CannotStart(Exception):
     """Why nothing was started, in a sentence that says what to do."""
-
-
-@dataclass
-class Part:
-    """One row of the process table."""
-
-    name: str
-    command: list[str]
-    environment: dict[str, str] = field(default_factory=dict)
-    process: subprocess.Popen[bytes] | None = None
-    started_at: float = 0.0
-    start_at: float = 0.0
-    wait_s: float = FIRST_WAIT_S / 2
-
-    def tend(self, now: float) -> None:
-        """Start it; again after 1, 2 ... 30 s when it has ended."""
-        if self.process is not None and self.process.poll() is not None:
-            self.wait_s = FIRST_WAIT_S if now - self.started_at > STEADY_S else min(self.wait_s * 2, LONGEST_WAIT_S)
-            say(f"{self.name} ended (code {self.process.returncode}); again in {self.wait_s:.0f} s")
-            self.process, self.start_at = None, now + self.wait_s
-        if self.process is None and now >= self.start_at:
-            self.started_at = now
-            self.process = spawn(self.command, self.environment)
-
-    def end(self, deadline: float) -> None:
-        if self.process is None:
-            return
-        try:
-            self.process.wait(max(0.0, deadline - time.monotonic()))
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.wait()
 
 
 def main(arguments: list[str]) -> int:
@@ -95,21 +56,30 @@ def _run(options: argparse.Namespace, stop: threading.Event) -> int:
             part.tend(time.monotonic())
         if not options.no_agent:
             running.append(_agent(options, var, environment))
-        _watch(running, environment["PUBLIC_URL"], stop)
-        _say_what_goes_on(environment)
+        demo = _watch(running, environment, stop, options)
+        if options.demo:
+            _manage("stop_workloads", environment)
+            return demo if options.exit else 0
+        _manage("stop_workloads", environment, "--list")  # running work outlives the panel: say which, and how to end it
     finally:
         _end(running)
     return 0
 
 
-def _watch(running: list[Part], url: str, stop: threading.Event) -> None:
-    """Until told to stop: start again what ends, and say once when the panel answers."""
-    is_ready = False
+def _watch(running: list[Part], environment: dict[str, str], stop: threading.Event, options: argparse.Namespace) -> int:
+    """Until told to stop: start again what ends, say once when the panel answers. Returns how the demo ended."""
+    url, is_ready, demo = environment["PUBLIC_URL"], False, None
     while not stop.wait(0.5 if is_ready else 0.1):
         for part in running:
             part.tend(time.monotonic())
         if not is_ready and (is_ready := _answers(url)):
-            say(f"The panel is at {url}  (Ctrl-C stops it; running work goes on)")
+            say(f"The panel is at {url}  (Ctrl-C stops it{'' if options.demo else '; running work goes on'})")
+            demo = spawn([sys.executable, str(BASE_DIR / "manage.py"), "demo"], environment) if options.demo else None
+        if demo is not None and demo.poll() is not None and options.exit:
+            break
+    if demo is not None and demo.poll() is None:
+        demo.kill()
+    return 1 if demo is None else demo.wait()
 
 
 def _parts(options: argparse.Namespace, var: Path, environment: dict[str, str]) -> list[Part]:
@@ -177,8 +147,7 @@ def _valkey(var: Path) -> tuple[Part, str]:
 
 def _prepare(environment: dict[str, str]) -> None:
     """Migrations, first steps, static files, the agent's wheel: one child that says what it did."""
-    done = spawn([sys.executable, str(BASE_DIR / "manage.py"), "prepare"], environment).wait()
-    if done != 0:
+    if _manage("prepare", environment) != 0:
         raise CannotStart("The panel could not be prepared; the reason stands above.")
 
 
@@ -218,9 +187,8 @@ def _answers(url: str) -> bool:
         return False
 
 
-def _say_what_goes_on(environment: dict[str, str]) -> None:
-    """Running work outlives the panel: say which, and how to end it."""
-    spawn([sys.executable, str(BASE_DIR / "manage.py"), "stop_workloads", "--list"], environment).wait()
+def _manage(command: str, environment: dict[str, str], *arguments: str) -> int:
+    return spawn([sys.executable, str(BASE_DIR / "manage.py"), command, *arguments], environment).wait()
 
 
 def _end(running: list[Part]) -> None:
@@ -233,22 +201,6 @@ def _end(running: list[Part]) -> None:
         if part.process is not None and part.name == "valkey":
             part.process.terminate()
         part.end(deadline)
-
-
-def spawn(command: list[str], environment: dict[str, str]) -> subprocess.Popen[bytes]:
-    """A child out of reach of the terminal's Ctrl-C, which ends when this process ends."""
-    return subprocess.Popen(
-        command,
-        cwd=BASE_DIR,
-        env=os.environ | environment,
-        stdin=subprocess.DEVNULL,
-        start_new_session=True,
-        preexec_fn=partial(_LIBC.prctl, PR_SET_PDEATHSIG, signal.SIGTERM),  # noqa: PLW1509  one thread, and nothing but a system call
-    )
-
-
-def say(sentence: str) -> None:
-    print(sentence, flush=True)
 
 
 def _is_free(host: str, port: int) -> bool:
@@ -281,10 +233,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: this machine only)")
     parser.add_argument("--port", type=int, default=int(os.environ.get("PORT", "8000")))
     parser.add_argument("--no-agent", action="store_true", help="without a host on this machine")
-    parser.add_argument(
-        "--slots", type=int, default=2 * (os.cpu_count() or 1), help="slots of the local host (default: 2 x cores)"
-    )
+    parser.add_argument("--demo", action="store_true", help="launch a job that trains and follow it here")
+    parser.add_argument("--exit", action="store_true", help="with --demo: end everything with the job, and with its status")
+    slots = 2 * (os.cpu_count() or 1)
+    parser.add_argument("--slots", type=int, default=slots, help=f"slots of the local host (default: 2 x cores, {slots})")
     return parser
-
-
-_LIBC = ctypes.CDLL(None)
