@@ -210,6 +210,7 @@ STATICFILES_DIRS = [
         (name, BASE_DIR / "node_modules" / folder)
         for name, folder in {
             "inter": "@fontsource-variable/inter",
+            "uplot": "uplot/dist",
             "jetbrains-mono": "@fontsource-variable/jetbrains-mono",
         }.items()
         if (BASE_DIR / "node_modules" / folder).is_dir()

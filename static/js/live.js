@@ -1,5 +1,6 @@
 // The page's one websocket, /ws/v1. Whoever wants news has data-live="job:17 project:3" and hears DOM events:
-//   live:event (detail: the event), live:hint, live:refused, live:poll (ask the server: the socket is down, or was).
+//   live:event (detail: the event), live:hint, live:refused, live:poll (ask the server: the socket is down, or was),
+//   and with data-metrics live:metrics (detail.names: metrics with new points).
 // data-seq is the last event that the element already shows. Log viewers call `followLog`.
 import { behave } from "panel/behaviour";
 
@@ -118,7 +119,8 @@ function subscribe(address, subscription) {
   if (!subscription.wasSent && [...subscriptions.values()].filter((other) => other.isSent).length >= MAX_SUBSCRIPTIONS) return;
   const logs = [...subscription.followers.values()].map(({ log, offset }) => ({ workload: log.workload, rank: log.rank, part: log.part, from: offset }));
   subscription.isSent = subscription.wasSent = true;
-  send({ type: "subscribe", subject: address, events_from: subscription.seq, logs });
+  const metrics = [...subscription.elements].some((element) => "metrics" in element.dataset);
+  send({ type: "subscribe", subject: address, events_from: subscription.seq, logs, metrics });
 }
 
 // -- The socket ------------------------------------------------------------------------------------
@@ -242,6 +244,8 @@ function take(message) {
     }
   } else if (message.type === "subscribed") {
     subscription.seq ??= message.seq ?? null;
+  } else if (message.type === "metrics") {
+    subscription.elements.forEach((element) => { if ("metrics" in element.dataset) tell(element, "live:metrics", message); });
   } else if (message.type === "refused") {
     subscription.elements.forEach((element) => tell(element, "live:refused", message));
   } else if (message.workload) {

@@ -11,4 +11,5 @@ function choose(theme) {
   document.cookie = `theme=${theme}; Path=/; Max-Age=${age}; SameSite=Lax${secure}`;
   if (theme) document.documentElement.dataset.theme = theme;
   else delete document.documentElement.dataset.theme;
+  document.dispatchEvent(new Event("theme:change")); // for what is drawn and not styled
 }

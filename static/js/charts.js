@@ -1,0 +1,233 @@
+// data-charts="/api/v1/jobs/17/metrics": a chart for each metric, drawn while it is in view and while it grows.
+// Dragging zooms, and asks for buckets of that stretch; a double click shows all again. One cross-hair over all charts.
+import uPlot from "uplot";
+import { behave } from "panel/behaviour";
+import { chartsOf, columnsOf, lineName, plain } from "panel/metrics";
+import { size } from "panel/spans";
+
+const EVERY_MS = 1000;
+const HEIGHT = 168;
+const COLOURS = 6; // --series-1 ... of tokens.css
+
+behave("[data-charts]", (root) => {
+  const charts = new Charts(root);
+  return () => charts.end();
+});
+
+class Charts {
+  panels = new Map(); // title -> Panel
+  colours = new Map(); // line's name -> number of its colour
+  by = "step";
+  attempts = 1;
+
+  constructor(root) {
+    this.root = root;
+    this.list = root.querySelector("[data-chart-list]");
+    this.seen = new IntersectionObserver((entries) => entries.forEach(({ target, isIntersecting }) => this.panelOf(target)?.show(isIntersecting)));
+    this.sized = new ResizeObserver((entries) => entries.forEach(({ target }) => this.panelOf(target)?.fit()));
+    this.hear = ({ detail }) => this.news(detail?.names);
+    this.axis = root.querySelector("[data-chart-axis]");
+    this.axis?.addEventListener("click", () => this.turn());
+    for (const type of ["live:metrics", "live:poll"]) root.addEventListener(type, this.hear);
+    this.theme = matchMedia("(prefers-color-scheme: dark)");
+    this.repaint = () => this.panels.forEach((panel) => panel.draw());
+    this.theme.addEventListener("change", this.repaint);
+    document.addEventListener("theme:change", this.repaint);
+    this.news();
+  }
+
+  panelOf = (element) => [...this.panels.values()].find((panel) => panel.body === element);
+
+  /** Names with new points; none: whatever there is. */
+  news(names) {
+    const known = new Set([...this.panels.values()].flatMap((panel) => panel.names));
+    if (!names || names.some((name) => !known.has(name))) this.look();
+    for (const panel of this.panels.values()) {
+      if (!names || panel.names.some((name) => names.includes(name))) panel.stale();
+    }
+  }
+
+  look() {
+    if (!this.looking) this.looking = setTimeout(() => this.lookNow(), this.lookedAt ? EVERY_MS : 0);
+  }
+
+  async lookNow() {
+    this.lookedAt = Date.now();
+    const answer = await load(this.root.dataset.charts);
+    this.looking = 0;
+    if (!answer || this.hasEnded) return;
+    this.attempts = new Set(answer.metrics.map((one) => one.attempt)).size;
+    for (const { title, names } of chartsOf(answer.metrics)) {
+      if (!this.panels.has(title)) this.add(title);
+      this.panels.get(title).take(names);
+    }
+    this.order(chartsOf(answer.metrics).map(({ title }) => title));
+    this.root.hidden = this.panels.size === 0;
+  }
+
+  add(title) {
+    const panel = new Panel(this, title);
+    this.panels.set(title, panel);
+    this.seen.observe(panel.body);
+    this.sized.observe(panel.body);
+  }
+
+  /** Only what is out of place is moved: a chart under the pointer stays. */
+  order(titles) {
+    titles.forEach((title, place) => {
+      const { element } = this.panels.get(title);
+      if (this.list.children[place] !== element) this.list.insertBefore(element, this.list.children[place] ?? null);
+    });
+  }
+
+  turn() {
+    this.by = this.by === "step" ? "wall" : "step";
+    this.axis.textContent = this.by === "step" ? this.axis.dataset.step : this.axis.dataset.wall;
+    for (const panel of this.panels.values()) panel.zoom(null);
+  }
+
+  colourOf(name) {
+    if (!this.colours.has(name)) this.colours.set(name, (this.colours.size % COLOURS) + 1);
+    return getComputedStyle(this.root).getPropertyValue(`--series-${this.colours.get(name)}`).trim();
+  }
+
+  end() {
+    this.hasEnded = true;
+    clearTimeout(this.looking);
+    this.seen.disconnect();
+    this.sized.disconnect();
+    this.theme.removeEventListener("change", this.repaint);
+    document.removeEventListener("theme:change", this.repaint);
+    for (const panel of this.panels.values()) panel.end();
+  }
+}
+
+class Panel {
+  names = [];
+  lines = [];
+  range = null; // [start, end] of a zoom
+  isShown = false;
+  isStale = true;
+  askedAt = 0;
+
+  constructor(charts, title) {
+    this.charts = charts;
+    this.title = title;
+    this.element = charts.root.querySelector("[data-chart]").content.firstElementChild.cloneNode(true);
+    this.element.querySelector("h3").textContent = title;
+    this.legend = this.element.querySelector("[data-chart-legend]");
+    this.body = this.element.querySelector("[data-chart-body]");
+    charts.list.append(this.element);
+  }
+
+  take(names) {
+    if (names.join() === this.names.join()) return;
+    this.names = names;
+    this.stale();
+  }
+
+  show(isShown) {
+    this.isShown = isShown;
+    if (isShown && this.isStale) this.stale();
+  }
+
+  stale() {
+    this.isStale = true;
+    if (this.isShown && !this.timer) this.timer = setTimeout(() => this.read(), Math.max(0, this.askedAt + EVERY_MS - Date.now()));
+  }
+
+  async read() {
+    this.timer = 0;
+    this.askedAt = Date.now();
+    this.isStale = false;
+    const { by, attempts } = this.charts;
+    const asked = { by, buckets: Math.max(50, Math.round(this.body.clientWidth)), ...(this.range && { start: this.range[0], end: this.range[1] }) };
+    const answers = await Promise.all(this.names.map((name) => load(`${this.charts.root.dataset.charts}/lines?${new URLSearchParams({ name, ...asked })}`)));
+    if (this.charts.hasEnded || by !== this.charts.by || answers.includes(null)) return;
+    this.lines = answers.flatMap((answer) => answer.lines.map((line) => ({ name: lineName(answer.name, line, attempts), buckets: line.buckets })));
+    this.draw();
+    if (this.isStale) this.stale();
+  }
+
+  zoom(range) {
+    this.range = range;
+    this.stale();
+  }
+
+  fit() {
+    if (this.plot && this.plot.width !== this.body.clientWidth) this.plot.setSize({ width: this.body.clientWidth, height: HEIGHT });
+  }
+
+  draw() {
+    if (!this.isShown || !this.lines.length) return;
+    const { by } = this.charts;
+    const tables = this.lines.map(({ buckets }) => columnsOf(buckets, by));
+    const data = tables.length > 1 ? uPlot.join(tables) : tables[0];
+    const look = JSON.stringify([by, this.lines.map(({ name }) => name), this.charts.colourOf("")]);
+    if (this.plot && this.look === look) this.plot.setData(data);
+    else this.plotAnew(data, by, look);
+    this.tell();
+  }
+
+  plotAnew(data, by, look) {
+    this.plot?.destroy();
+    this.look = look;
+    const style = getComputedStyle(this.charts.root);
+    const ink = (name) => style.getPropertyValue(name).trim();
+    const axis = { stroke: ink("--muted"), grid: { stroke: ink("--line"), width: 1 }, ticks: { show: false }, font: "12px Inter Variable, sans-serif" };
+    const written = this.title.endsWith("_bytes") ? size : plain;
+    this.plot = new uPlot({
+      width: this.body.clientWidth,
+      height: HEIGHT,
+      legend: { show: false },
+      padding: [8, 8, 0, 0],
+      cursor: { sync: { key: `charts ${by}` }, drag: { x: true, y: false, setScale: false }, points: { size: 6 } },
+      scales: { x: { time: by === "wall" } },
+      axes: [{ ...axis, size: 28, ...(by === "step" && { values: (_, ticks) => ticks.map((tick) => tick.toLocaleString("en")) }) }, { ...axis, size: 60, values: (_, ticks) => ticks.map(written) }],
+      series: [{}, ...this.lines.map(({ name }) => ({ label: name, stroke: this.charts.colourOf(name), width: 1.5, spanGaps: this.lines.length > 1, points: { show: false } }))],
+      hooks: {
+        setCursor: [(plot) => this.tell(plot.cursor.idx)],
+        setSelect: [(plot) => this.selected(plot)],
+      },
+    }, data, this.body);
+    this.plot.over.addEventListener("dblclick", () => this.range && this.zoom(null));
+  }
+
+  selected(plot) {
+    if (plot.select.width < 4) return;
+    const scale = this.charts.by === "wall" ? 1000 : 1;
+    const [start, end] = [plot.select.left, plot.select.left + plot.select.width].map((x) => Math.max(0, Math.round(plot.posToVal(x, "x") * scale)));
+    plot.setSelect({ left: 0, width: 0, top: 0, height: 0 }, false);
+    if (end > start) this.zoom([start, end]);
+  }
+
+  /** The values at the cross-hair, else the last ones. */
+  tell(place = null) {
+    const rows = this.lines.map(({ name, buckets }, number) => {
+      const value = place === null ? buckets.at(-1)?.last : this.plot?.data[number + 1]?.[place];
+      return { name, text: value === undefined ? "" : (this.title.endsWith("_bytes") ? size : plain)(value), colour: this.charts.colours.get(name) };
+    });
+    if (this.legend.childElementCount !== rows.length) this.legend.replaceChildren(...rows.map(() => this.charts.root.querySelector("[data-chart-key]").content.firstElementChild.cloneNode(true)));
+    rows.forEach(({ name, text, colour }, number) => {
+      const row = this.legend.children[number];
+      row.dataset.key = colour ?? 1;
+      row.firstElementChild.textContent = name;
+      row.lastElementChild.textContent = text;
+    });
+  }
+
+  end() {
+    clearTimeout(this.timer);
+    this.plot?.destroy();
+  }
+}
+
+/** JSON, or null when there is none now: the next news asks again. */
+async function load(url) {
+  try {
+    const response = await fetch(url, { headers: { Accept: "application/json" } });
+    return response.ok ? await response.json() : null;
+  } catch {
+    return null;
+  }
+}
