@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { chartsOf, columnsOf, lineName, plain } from "../../static/js/metrics.js";
+import { chartsOf, columnsOf, lineName, plain } from "panel/metrics";
 
 const named = (...names) => names.map((name) => ({ name }));
 
