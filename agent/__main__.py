@@ -24,12 +24,17 @@ def main(arguments: list[str] | None = None) -> int:
 
         worker.run(Path(options.state))
         return 0
+    if options.doing == "build":
+        from agent import building
+
+        return building.build(Path(options.folder))
     settings = loop.Settings(
         state=Path(options.state).expanduser().resolve(),
         panel=options.panel,
         enrolment_token=os.environ.pop("PANEL_ENROLMENT_TOKEN", ""),
         name=options.name,
         chips=options.chips,
+        runtimes=Path(options.runtimes).expanduser().resolve() if options.runtimes else None,
         machine_id=os.environ.get("PANEL_MACHINE_ID", "") or _machine_id(),
     )
     try:
@@ -50,6 +55,9 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--name", default=socket.gethostname()[:64], help="what people call this host")
     slots = 2 * (os.cpu_count() or 1)
     run.add_argument("--chips", type=int, default=slots, help="chips of this host; slots on a host that has none")
+    run.add_argument("--runtimes", default="", help="folder of built Python environments (default: in the state folder)")
+    build = commands.add_parser("build", help="build a runtime; the agent starts this itself")
+    build.add_argument("folder")
     orders = commands.add_parser("orders", help="take this host's orders; the agent starts this itself")
     orders.add_argument("--state", required=True)
     return parser

@@ -3,7 +3,11 @@
 orders/start, orders/stop   noted by the Celery worker
 claim                       the panel gave this rank to this host (no secrets in it)
 refused                     the panel did not: nothing of it is ever started here
+sourced                     its source lies in `work`
+builds                      the runtime builds that it waited for (agent/runtimes.py)
 states                      what the panel is told, a line each; shipped by offset
+prepare/                    what preparing printed
+points, measured            what its program measured (agent/meter.py); all of it is there
 rank/                       the supervisor's (agent/supervisor.py)
 work/                       where the command runs
 done                        all of it is with the panel; the folder goes KEEP_DONE_S later
@@ -35,6 +39,7 @@ class WorkloadFolder:
         self.workload_id = UUID(path.name)
         self.rank_folder = path / "rank"
         self.work = path / "work"
+        self.metrics_file = self.rank_folder / "metrics.jsonl"
 
     def __str__(self) -> str:
         return str(self.workload_id)
@@ -71,8 +76,15 @@ class WorkloadFolder:
     def note_refused(self, sentence: str) -> None:
         notes.write(self._name("refused"), {"sentence": sentence})
 
-    def is_claimed(self) -> bool:
-        return (self.path / "claim").exists()
+    def claim(self) -> dict[str, object] | None:
+        """What was kept of the panel's answer: rank, runtime, output, at_ms."""
+        return notes.read(self._name("claim"))
+
+    def note_source(self) -> None:
+        notes.write(self._name("sourced"), {"at_ms": _now_ms()})
+
+    def has_source(self) -> bool:
+        return (self.path / "sourced").exists()
 
     # -- The supervisor ----------------------------------------------------------------------------------
 
@@ -97,6 +109,10 @@ class WorkloadFolder:
     def supervisor_note(self, name: str) -> dict[str, object] | None:
         """`started`, `running` or `end`, as the supervisor wrote it; None: not there."""
         return notes.read(os.fspath(self.rank_folder / name))
+
+    def forget_not_begun(self) -> None:
+        """The supervisor's word that it did not begin was heard: the next one may try."""
+        (self.rank_folder / "not-begun").unlink(missing_ok=True)
 
     def spend_start(self) -> bool:
         """Take this rank's one start, so that no supervisor that is still on its way can. False: it was taken before."""
@@ -129,13 +145,16 @@ class WorkloadFolder:
             os.close(states)
 
     def last_report(self) -> RankReport | None:
-        """The last whole line of `states`."""
+        """The last whole line of `states` that is a report: the panel passes over what is none, too."""
         try:
             lines = (self.path / "states").read_bytes().splitlines(keepends=True)
         except FileNotFoundError:
             return None
-        whole = [line for line in lines if line.endswith(b"\n")]
-        return RankReport.from_line(whole[-1]) if whole else None
+        for line in reversed(lines):
+            if line.endswith(b"\n"):
+                with suppress(ValueError):
+                    return RankReport.from_line(line)
+        return None
 
     def has_ended(self) -> bool:
         """The panel is told, or will be, that nothing of it is left here."""
@@ -146,6 +165,13 @@ class WorkloadFolder:
         return SpoolReader({PART_OUTPUT: self.rank_folder / "output", PART_PREPARE: self.path / "prepare"}[part])
 
     # -- Its end -----------------------------------------------------------------------------------------
+
+    def note_measured(self) -> None:
+        notes.write(self._name("measured"), {"at_ms": _now_ms()})
+
+    def is_measured(self) -> bool:
+        """All that its program measured stands in `points`."""
+        return (self.path / "measured").exists()
 
     def note_done(self) -> None:
         notes.write(self._name("done"), {"at_ms": _now_ms()})

@@ -17,10 +17,13 @@ from uuid import UUID
 from agent import launching
 from agent.folders import WorkloadFolder, all_folders
 from agent.home import Home, Identity
+from agent.metering import Metering
 from agent.output import NEW_BYTES
 from agent.panel import Panel, Refused
+from agent.preparing import Preparer
 from agent.protocol import Start
 from agent.ranks import Ranks
+from agent.runtimes import Runtimes
 from agent.session import Session, enrol
 from agent.shipper import Shipper
 from agent.worker_process import WorkerProcess
@@ -42,6 +45,7 @@ class Settings:
     name: str
     chips: int
     machine_id: str
+    runtimes: Path | None = None  # a folder of runtimes to share with other agents; None: in the state folder
 
 
 def run(settings: Settings) -> int:
@@ -67,7 +71,9 @@ def run(settings: Settings) -> int:
                 chips=settings.chips,
                 stop=stop,
             )
-        if identity is not None and not Agent(home, panel, identity, machine_id=settings.machine_id).run(stop):
+        if identity is not None and not Agent(
+            home, panel, identity, machine_id=settings.machine_id, runtimes=settings.runtimes
+        ).run(stop):
             identity = None
     return 0
 
@@ -75,7 +81,7 @@ def run(settings: Settings) -> int:
 class Agent:
     """One identity's life. Keeps no memory: what it does next is what the disk says."""
 
-    def __init__(self, home: Home, panel: Panel, identity: Identity, *, machine_id: str) -> None:
+    def __init__(self, home: Home, panel: Panel, identity: Identity, *, machine_id: str, runtimes: Path | None = None) -> None:
         self._home = home
         self._panel = panel
         self._identity = identity
@@ -85,16 +91,33 @@ class Agent:
         self._waker.setblocking(False)
         self._session = Session(home, panel, identity, machine_id=machine_id, on_change=self._wake)
         self._shipper = Shipper(
-            home, host_id=identity.host_id, redis_url=identity.redis_url, session=lambda: self._session.number
+            home,
+            host_id=identity.host_id,
+            redis_url=identity.redis_url,
+            session=lambda: self._session.number,
+            on_locked_out=self._session.ask_again,
         )
-        self._ranks = Ranks(self._claim, partial(launching.start_supervisor, host_id=identity.host_id, wake=home.wake_address()))
+        self._nursery = launching.Nursery(identity.host_id)
+        self._runtimes = Runtimes(
+            runtimes or home.path / "runtimes",
+            fetch=partial(panel.requirements, identity),
+            launch=self._nursery.launch,
+            wake=home.wake_address(),
+        )
+        preparer = Preparer(
+            home.path / "files", home.path / "sources", self._runtimes, fetch_source=partial(panel.source, identity)
+        )
+        self._ranks = Ranks(self._claim, preparer, self._launch)
+        self._metering = Metering(home, offer=self._shipper.offer, wake=self._shipper.woken.set)
         self._worker = WorkerProcess(home)
         self._done: set[UUID] = set()  # folders that nothing happens in any more
-        self._drop_at = 0.0
+        self._drop_at = self._tend_at = 0.0
 
     def run(self, stop: threading.Event) -> bool:
         """True: told to stop. False: the panel does not know this host any more."""
-        threads = [threading.Thread(target=part.run, args=(self._over,)) for part in (self._session, self._shipper)]
+        threads = [
+            threading.Thread(target=part.run, args=(self._over,)) for part in (self._session, self._shipper, self._metering)
+        ]
         for thread in threads:
             thread.start()
         try:
@@ -107,21 +130,46 @@ class Agent:
 
     def tick(self) -> None:
         """Take each rank one step on, and see to the worker."""
-        if self._session.number is not None:
+        if self._session.number is None:
+            self._worker.end()  # orders are for the agent that has the session
+        else:
             for folder in all_folders(self._home.workloads):
                 if folder.workload_id not in self._done:
                     self._step(folder)
-        self._ranks.reap()
-        self._worker.tend(is_deaf=self._shipper.orders_waiting >= DEAF_BEATS)
+            self._worker.tend(is_deaf=self._shipper.orders_waiting >= DEAF_BEATS)
+        if time.monotonic() >= self._tend_at:
+            self._tend_at = time.monotonic() + LOOK_EVERY_S
+            self._tend_runtimes()
         if time.monotonic() >= self._drop_at:
             self._drop_at = time.monotonic() + DROP_EVERY_S
             self._drop_old()
 
+    def _launch(self, folder: WorkloadFolder, start: Start, programs: Path | None, output: Path, checkpoints: Path) -> None:
+        spec = launching.spec_of(
+            folder,
+            start,
+            host_id=self._identity.host_id,
+            wake=self._home.wake_address(),
+            programs=programs,
+            output=output,
+            checkpoints=checkpoints,
+        )
+        self._nursery.launch(spec)
+
+    def _tend_runtimes(self) -> None:
+        """End builds that nobody waits for any more; drop what was not used for long."""
+        living = [f for f in all_folders(self._home.workloads) if f.workload_id not in self._done]
+        wanted = {str((folder.claim() or {}).get("runtime") or "") for folder in living} - {""}
+        self._runtimes.end_unwanted(wanted)
+        if time.monotonic() >= self._drop_at:
+            self._runtimes.drop_old(wanted)
+
     def _step(self, folder: WorkloadFolder) -> None:
-        if folder.has_ended():
-            self._done.add(folder.workload_id)
-            return
         try:
+            if folder.has_ended():
+                self._done.add(folder.workload_id)
+                self._ranks.forget(folder)
+                return
             self._ranks.step(folder)
         except (OSError, ValueError):  # a full disk, a broken note: its own trouble, and again at the next look
             logger.exception("cannot step workload=%s", folder)
@@ -173,6 +221,7 @@ class Agent:
         self._shipper.woken.set()
         self._worker.end()
         self._ranks.close()
+        self._nursery.close()
         for thread in threads:
             thread.join(timeout=15)
         self._waker.close()

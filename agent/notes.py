@@ -16,15 +16,19 @@ def write_once(path: str, facts: Mapping[str, object]) -> None:
 
     Raises FileExistsError when it is there, OSError (and leaves nothing) when the disk does not take it.
     """
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    part = f"{path}.{os.getpid()}.part"
+    descriptor = os.open(part, os.O_WRONLY | os.O_CREAT, 0o600)
     try:
         _fill(descriptor, facts)
+        os.link(part, path)
+    finally:
+        os.close(descriptor)
+        os.unlink(part)
+    try:
         _sync_folder(path)
     except OSError:
         os.unlink(path)
         raise
-    finally:
-        os.close(descriptor)
 
 
 def write(path: str, facts: Mapping[str, object]) -> None:

@@ -53,6 +53,25 @@ class Panel:
         path = f"workloads/{workload_id}/ranks/{rank}/claim"
         return Start.from_json(self._post(path, identity.token, {}, {SESSION_HEADER: str(session)}))
 
+    def requirements(self, identity: Identity, digest: str) -> str:
+        """A runtime's pinned list. Raises Refused or Unreachable."""
+        return str(json.loads(self._get(f"runtimes/{digest}", identity.token))["requirements"])
+
+    def source(self, identity: Identity, digest: str) -> bytes:
+        """A source's archive. Raises Refused or Unreachable."""
+        return self._get(f"sources/{digest}", identity.token)
+
+    def _get(self, path: str, token: str) -> bytes:
+        try:
+            answer = self._pool.request("GET", f"{self.address}/agent/v1/{path}", headers={"Authorization": f"Bearer {token}"})
+        except urllib3.exceptions.HTTPError as error:
+            raise Unreachable(f"{self.address} does not answer: {error}") from error
+        if answer.status >= 500:
+            raise Unreachable(f"{self.address} answered with status {answer.status}")
+        if answer.status >= 400:
+            raise Refused(answer.status, "not-found", f"{self.address} has no {path}")
+        return answer.data
+
     def _post(self, path: str, token: str, body: dict[str, Any], headers: dict[str, str] | None = None) -> dict[str, Any]:
         headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"} | (headers or {})
         try:

@@ -82,8 +82,11 @@ class Start:
     secrets: dict[str, str]  # variable name -> value; set in the environment, masked in the log
     chips: list[int]  # local indices on this host
     stop_grace_s: int
-    source: dict[str, Any] = field(default_factory=lambda: {"kind": "none"})
-    runtime: str | None = None
+    source: dict[str, Any] = field(default_factory=lambda: {"kind": "none"})  # or {"kind": "archive", "digest", "title"}
+    runtime: dict[str, str] | None = None  # {"name", "digest"}
+    files_root: str = ""  # a path that the cluster's hosts share; "": a folder of this host
+    output: str = ""  # folder below it for this attempt's files
+    checkpoints: str = ""  # folder below it for the job's checkpoints
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Start:
@@ -122,6 +125,38 @@ class RankReport:
         return cls(**{name: data[name] for name in cls.__dataclass_fields__ if name in data})
 
 
+@dataclass(frozen=True)
+class PointsLine:
+    """One line of a rank's `points` file: what one reading of one source brought, many points at once.
+
+    `source` and `until` are the file that was read and the offset up to which: there the next reading goes on, a new
+    agent's too. `series` maps a metric's name to equally long columns: steps, Unix milliseconds, values. NaN and
+    infinities are values.
+    """
+
+    source: str
+    until: int
+    series: dict[str, tuple[list[int], list[int], list[float]]]
+
+    def line(self) -> bytes:
+        return json.dumps({"f": self.source, "o": self.until, "p": self.series}, separators=(",", ":")).encode() + b"\n"
+
+    @classmethod
+    def from_line(cls, line: bytes) -> PointsLine:
+        """Raises ValueError when the line is not such a line, or its columns are of different lengths."""
+        try:
+            data = json.loads(line)
+            series = {str(name): (list(s), list(w), [float(v) for v in vs]) for name, (s, w, vs) in data["p"].items()}
+            found = cls(source=str(data["f"]), until=int(data["o"]), series=series)
+        except (KeyError, TypeError, AttributeError) as error:
+            raise ValueError(f"not a line of points: {error!r}") from error
+        if any(not len(steps) == len(walls) == len(values) for steps, walls, values in series.values()):
+            raise ValueError("columns of different lengths")
+        return found
+
+
+PROGRESS_STEP, PROGRESS_TOTAL = "progress/step", "progress/total"  # metrics that `::progress` lines become
+
 # -- Files shipped by offset -------------------------------------------------------------------------
 
 
@@ -131,6 +166,10 @@ def log_file(workload_id: str, rank: int, part: str) -> str:
 
 def states_file(workload_id: str, rank: int) -> str:
     return f"{workload_id}/{rank}/states"
+
+
+def points_file(workload_id: str, rank: int) -> str:
+    return f"{workload_id}/{rank}/points"
 
 
 def split_file(name: str) -> tuple[str, int, str]:
@@ -143,6 +182,8 @@ def split_file(name: str) -> tuple[str, int, str]:
 
 REPORT_LOG = "log"
 REPORT_STATES = "states"
+REPORT_POINTS = "points"
+REPORT_SAMPLES = "samples"
 REPORT_HEARTBEAT = "heartbeat"
 
 MAX_REPORT_BYTES = 256 * 1024  # data of one entry
@@ -232,3 +273,31 @@ class Heartbeat:
             )
         except (KeyError, TypeError) as error:
             raise ValueError(f"not a heartbeat: {error!r}") from error
+
+
+@dataclass(frozen=True)
+class Samples:
+    """How busy a host is and each workload on it: name -> value, the unit in the name. A lost one is no loss."""
+
+    at_ms: int
+    host: dict[str, float]
+    workloads: dict[str, dict[str, float]]  # workload id -> its own values
+
+    def data(self) -> bytes:
+        return json.dumps(asdict(self)).encode()
+
+    @classmethod
+    def from_data(cls, data: bytes) -> Samples:
+        """Raises ValueError."""
+        try:
+            fields = json.loads(data)
+            return cls(
+                at_ms=int(fields["at_ms"]),
+                host={str(name): float(value) for name, value in fields["host"].items()},
+                workloads={
+                    str(workload): {str(name): float(value) for name, value in values.items()}
+                    for workload, values in fields["workloads"].items()
+                },
+            )
+        except (KeyError, TypeError, AttributeError) as error:
+            raise ValueError(f"not samples: {error!r}") from error

@@ -11,16 +11,17 @@ from __future__ import annotations
 import logging
 import os
 import signal
-import subprocess
 import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
+from pathlib import Path
 from uuid import UUID
 
-from agent import launching, processes
+from agent import processes
 from agent.folders import WorkloadFolder
 from agent.panel import Refused, Unreachable
+from agent.preparing import Failed, NotReady, Preparer, report_preparing
 from agent.protocol import (
     CAUSE_NOT_STARTED,
     CAUSE_PREPARE_FAILED,
@@ -28,29 +29,34 @@ from agent.protocol import (
     ENDED,
     ENV_WORKLOAD,
     PART_OUTPUT,
+    PART_PREPARE,
+    PREPARING,
     RUNNING,
     RankReport,
     Start,
 )
-from agent.supervisor import EXIT_HELD, EXIT_NO_FOLDER, EXIT_STARTED
+from agent.supervisor import EXIT_BAD_SPEC
 
 logger = logging.getLogger(__name__)
 
 CLAIMS_AT_ONCE = 4
 LONGEST_WAIT_S = 10.0  # between two tries of the same thing
+BEGIN_WITHIN_S = 5.0  # from the launch to a supervisor's lock, or its word
 
 Claim = Callable[[UUID, int], Start]
+Launch = Callable[[WorkloadFolder, Start, Path | None, Path, Path], None]
 
 
 class Ranks:
     """`claim` asks the panel, `launch` starts a supervisor; both are tried again later when they fail for a passing reason."""
 
-    def __init__(self, claim: Claim, launch: Callable[[WorkloadFolder, Start], subprocess.Popen[bytes]]) -> None:
+    def __init__(self, claim: Claim, preparer: Preparer, launch: Launch) -> None:
         self._claim = claim
+        self._preparer = preparer
         self._launch = launch
         self._claims = ThreadPoolExecutor(CLAIMS_AT_ONCE, thread_name_prefix="claim")
         self._under_way: dict[UUID, Future[None]] = {}  # asked of the panel and not answered yet
-        self._beginning: dict[UUID, subprocess.Popen[bytes]] = {}  # supervisors that this agent started
+        self._beginning: dict[UUID, float] = {}  # when this agent started a supervisor (monotonic)
         self._patience: dict[UUID, tuple[int, float]] = {}  # tries, not before (monotonic)
 
     def step(self, folder: WorkloadFolder) -> None:
@@ -63,7 +69,8 @@ class Ranks:
         is_supervised = folder.is_supervised()
         end = folder.supervisor_note("end")
         if end is not None:
-            folder.report(_report_of(end))
+            self._tell_running(folder)  # it may have been too short to be seen
+            folder.report(_report_of(folder, end))
         elif is_supervised:
             if started:
                 self._watch(folder)
@@ -74,11 +81,10 @@ class Ranks:
         elif (rank := folder.ordered_rank()) is not None:
             self._begin(folder, rank)
 
-    def reap(self) -> None:
-        """Collect the exit statuses of supervisors that have ended, so that no zombie stays."""
-        for workload_id, process in list(self._beginning.items()):
-            if process.poll() == 0:
-                del self._beginning[workload_id]
+    def forget(self, folder: WorkloadFolder) -> None:
+        """It has ended: nothing more is asked or begun for it."""
+        for memory in (self._under_way, self._beginning, self._patience):
+            memory.pop(folder.workload_id, None)  # type: ignore[attr-defined]
 
     def close(self) -> None:
         self._claims.shutdown(wait=False, cancel_futures=True)
@@ -86,23 +92,47 @@ class Ranks:
     # -- Not started yet -----------------------------------------------------------------------------------
 
     def _begin(self, folder: WorkloadFolder, rank: int) -> None:
-        process = self._beginning.get(folder.workload_id)
-        if process is not None:
-            if process.poll() is None:
-                return  # on its way to its lock
-            del self._beginning[folder.workload_id]
-            if process.returncode not in (EXIT_HELD, EXIT_STARTED, EXIT_NO_FOLDER) and process.returncode > 0:
-                _end(folder, CAUSE_PREPARE_FAILED, launching.last_words(folder) or f"supervisor exit code {process.returncode}")
+        if self._is_beginning(folder) or folder.has_ended():
+            return
+        claim = folder.claim()
+        try:
+            if claim is not None and not self._preparer.look(folder, claim):
                 return
-            self._again_later(folder, launching.last_words(folder))
+        except Failed as error:
+            _end(folder, CAUSE_PREPARE_FAILED, str(error))
+            return
         if time.monotonic() >= self._patience.get(folder.workload_id, (0, 0.0))[1]:
             self._under_way[folder.workload_id] = self._claims.submit(self._claim_and_launch, folder, rank)
+
+    def _is_beginning(self, folder: WorkloadFolder) -> bool:
+        """A supervisor is on its way to its lock. One that said why it does not begin, or is overdue, is not."""
+        launched_at = self._beginning.get(folder.workload_id)
+        if launched_at is None:
+            return False
+        told = folder.supervisor_note("not-begun")
+        if told is None and time.monotonic() - launched_at < BEGIN_WITHIN_S:
+            return True
+        del self._beginning[folder.workload_id]
+        if told is not None:
+            folder.forget_not_begun()
+            if told["code"] == EXIT_BAD_SPEC:
+                _end(folder, CAUSE_PREPARE_FAILED, str(told["sentence"]))
+            else:
+                self._again_later(folder, str(told["sentence"]))
+        return False
 
     def _claim_and_launch(self, folder: WorkloadFolder, rank: int) -> None:
         try:
             start = self._claim(folder.workload_id, rank)
-            folder.note_claim({"rank": rank})
-            self._beginning[folder.workload_id] = self._launch(folder, start)
+            self._preparer.claimed(folder, start)
+            if folder.stop_grace_s() is None:  # else it came while the panel was asked
+                places = self._preparer.prepare(folder, start)
+                self._launch(folder, start, *places)
+                self._beginning[folder.workload_id] = time.monotonic()
+        except NotReady as step:
+            report_preparing(folder, str(step))
+        except Failed as error:
+            _end(folder, CAUSE_PREPARE_FAILED, str(error))
         except Refused as refusal:
             if refusal.code in ("session-over", "host-unknown"):  # it is this agent that is refused, not the rank
                 self._again_later(folder, refusal.sentence)
@@ -126,12 +156,17 @@ class Ranks:
     # -- Started -------------------------------------------------------------------------------------------
 
     def _watch(self, folder: WorkloadFolder) -> None:
-        running = folder.supervisor_note("running")
-        if running and folder.last_report() is None:
-            folder.report(RankReport(state=RUNNING, at_ms=int(running["at_ms"])))  # type: ignore[call-overload]
+        self._beginning.pop(folder.workload_id, None)
+        self._tell_running(folder)
         grace_s = folder.stop_grace_s()
         if grace_s is not None and folder.pass_stop(grace_s):
             _wake_supervisor(folder)
+
+    def _tell_running(self, folder: WorkloadFolder) -> None:
+        running = folder.supervisor_note("running")
+        last = folder.last_report()
+        if running and (last is None or last.state == PREPARING):
+            folder.report(RankReport(state=RUNNING, at_ms=int(running["at_ms"])))  # type: ignore[call-overload]
 
     def _clear(self, folder: WorkloadFolder, started: dict[str, object]) -> None:
         """Nobody watches it any more: end what is left, then say so."""
@@ -150,11 +185,11 @@ def _never_start(folder: WorkloadFolder, why: str) -> None:
 
 
 def _end(folder: WorkloadFolder, cause: str, detail: str) -> None:
-    final = {PART_OUTPUT: folder.spool(PART_OUTPUT).end()}
+    final = _final_offsets(folder, folder.spool(PART_OUTPUT).end())
     folder.report(RankReport(state=ENDED, at_ms=time.time_ns() // 1_000_000, cause=cause, detail=detail, final_offsets=final))
 
 
-def _report_of(end: dict[str, object]) -> RankReport:
+def _report_of(folder: WorkloadFolder, end: dict[str, object]) -> RankReport:
     return RankReport(
         state=ENDED,
         at_ms=end["at_ms"],  # type: ignore[arg-type]
@@ -162,8 +197,14 @@ def _report_of(end: dict[str, object]) -> RankReport:
         exit_code=end["exit_code"],  # type: ignore[arg-type]
         signal=end["signal"],  # type: ignore[arg-type]
         cause=str(end["cause"]),
-        final_offsets={PART_OUTPUT: end["final_offset"]},  # type: ignore[dict-item]
+        final_offsets=_final_offsets(folder, end["final_offset"]),  # type: ignore[arg-type]
     )
+
+
+def _final_offsets(folder: WorkloadFolder, output: int) -> dict[str, int]:
+    """Of `prepare` only where preparing printed something."""
+    prepare = folder.spool(PART_PREPARE).end()
+    return {PART_OUTPUT: output} | ({PART_PREPARE: prepare} if prepare else {})
 
 
 def _wake_supervisor(folder: WorkloadFolder) -> None:

@@ -6,11 +6,11 @@ import logging
 import os
 import signal
 import threading
+import time
 from collections.abc import Callable
 from contextlib import suppress
 
 from agent import __version__, processes
-from agent.folders import all_folders
 from agent.home import Home, Identity
 from agent.panel import Panel, Refused, Unreachable
 from agent.protocol import ENV_HOST, ENV_WORKLOAD
@@ -19,6 +19,7 @@ logger = logging.getLogger(__name__)
 
 CONFIRM_EVERY_S = 30.0
 FIRST_WAIT_S, LONGEST_WAIT_S = 0.2, 10.0
+STRANGER_ROUNDS = 40  # 2 s: a process that KILL does not end by then is the kernel's business
 
 
 class NotEnrolled(Exception):
@@ -62,7 +63,6 @@ class Session:
         self.is_unknown = False  # the panel does not know this host any more: enrol anew
 
     def run(self, stop: threading.Event) -> None:
-        _end_strangers(self._home, self._identity.host_id)
         wait_s = FIRST_WAIT_S
         while not stop.is_set() and not self.is_unknown:
             if self._open():
@@ -74,7 +74,7 @@ class Session:
             self._again.clear()
 
     def ask_again(self) -> None:
-        """A call was refused for the session's sake, or the agent ends."""
+        """A call was refused for the session's sake, Redis does not know this host, or the agent ends."""
         self._again.set()
 
     def _open(self) -> bool:
@@ -96,6 +96,8 @@ class Session:
             logger.warning("session not confirmed: %s", error)  # what runs goes on, and is shipped
             return False
         if number != self.number:
+            # Only now: an agent that is refused must not touch the work of the one that is not.
+            _end_strangers(self._home, self._identity.host_id)
             logger.info("session=%d", number)
             self.number = number
             self._on_change()
@@ -103,10 +105,22 @@ class Session:
 
 
 def _end_strangers(home: Home, host_id: str) -> None:
-    """KILL for this host's processes of workloads that its disk does not know: of a state folder that was lost."""
-    known = {f"{ENV_WORKLOAD}={folder}".encode() for folder in all_folders(home.workloads)}
-    for pid in processes.marked(ENV_HOST, host_id):
-        if not known.intersection(processes.environment(pid)):
-            logger.warning("ending a process of a workload that the disk does not know pid=%d", pid)
+    """KILL for this host's processes of workloads that its disk does not know: of a state folder that was lost.
+
+    Supervisors carry the host's mark only, and end with what they watch.
+    """
+    for _ in range(STRANGER_ROUNDS):
+        strangers = [pid for pid in processes.marked(ENV_HOST, host_id) if _is_strange(home, processes.environment(pid))]
+        if not strangers:
+            return
+        logger.warning("ending processes of workloads that the disk does not know pids=%s", strangers)
+        for pid in strangers:
             with suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, signal.SIGKILL)
+        time.sleep(0.05)  # what was forked meanwhile shows itself
+
+
+def _is_strange(home: Home, environment: list[bytes]) -> bool:
+    mark = f"{ENV_WORKLOAD}=".encode()
+    workloads = [entry.removeprefix(mark).decode() for entry in environment if entry.startswith(mark)]
+    return any(not (home.workloads / workload).is_dir() for workload in workloads)

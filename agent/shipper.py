@@ -10,7 +10,8 @@ import logging
 import shutil
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import cast
 from uuid import UUID
 
@@ -19,7 +20,7 @@ import redis
 from agent import __version__, protocol
 from agent.folders import WorkloadFolder, all_folders
 from agent.home import Home
-from agent.protocol import PARTS, WINDOW_BYTES, Heartbeat, Report
+from agent.protocol import PARTS, WINDOW_BYTES, Heartbeat, Report, Samples
 from agent.tracks import Track
 
 logger = logging.getLogger(__name__)
@@ -30,24 +31,38 @@ ANSWER_S = 0.03  # until the next look for an answer
 POLL_S = 0.2  # behind the supervisors' bytes, which may be lost
 KEEP_ACKED_BYTES = 64 * 1024 * 1024  # of a long log, for a panel that was restored and asks again
 LONGEST_WAIT_S = 5.0
+TROUBLE_S = 10.0  # until the next try with a folder that could not be read
 
 Acks = dict[bytes, bytes]
 
 
 class Shipper:
-    def __init__(self, home: Home, *, host_id: str, redis_url: str, session: Callable[[], int | None]) -> None:
+    def __init__(
+        self,
+        home: Home,
+        *,
+        host_id: str,
+        redis_url: str,
+        session: Callable[[], int | None],
+        on_locked_out: Callable[[], None] = lambda: None,
+    ) -> None:
+        """`on_locked_out` is called when Redis does not know this host: it may be that the panel does not, either."""
         self._home = home
         self._reports = protocol.reports_key(host_id)
         self._orders = protocol.orders_key(host_id)
         self._acks = protocol.acks_key(host_id)
         self._session = session
+        self._on_locked_out = on_locked_out
         self._redis = redis.Redis.from_url(
             redis_url, socket_connect_timeout=5, socket_timeout=10, socket_keepalive=True, health_check_interval=25
         )
         self._tracks: dict[str, Track] = {}
         self._done: set[UUID] = set()
+        self._trouble: dict[UUID, float] = {}  # folder -> when it is tried again (monotonic)
         self._beat_at = 0.0
         self._last_beat: bytes | None = None
+        self._samples: Samples | None = None
+        self._last_samples: bytes | None = None
         self.woken = threading.Event()
         self.orders_waiting = 0  # beats in a row at which the host's queue was not empty: its worker may be deaf
 
@@ -61,6 +76,8 @@ class Shipper:
             except redis.exceptions.RedisError as error:
                 failures += 1
                 logger.warning("cannot ship tries=%d error=%r", failures, error)
+                if isinstance(error, redis.exceptions.AuthenticationError):
+                    self._on_locked_out()
                 stop.wait(min(0.1 * 2**failures, LONGEST_WAIT_S))
             except Exception:
                 logger.exception("tick failed")
@@ -77,13 +94,31 @@ class Shipper:
             return  # nobody would believe a word
         folders = [folder for folder in all_folders(self._home.workloads) if folder.workload_id not in self._done]
         self._hear(beat_is_due := time.monotonic() >= self._beat_at)
-        for folder in folders:
-            self._ship_states(folder, session)
-        self._ship_logs(folders, session)
-        for folder in folders:
-            self._close(folder)
+        for folder in self._sound(folders):
+            with self._apart(folder):
+                self._ship_lines(folder, "states", protocol.REPORT_STATES, session)
+                self._ship_lines(folder, "points", protocol.REPORT_POINTS, session)
+        self._ship_logs(self._sound(folders), session)
+        for folder in self._sound(folders):
+            with self._apart(folder):
+                self._close(folder)
+        self._send_samples(session)
         if beat_is_due:
             self._beat(folders, session)
+
+    @contextmanager
+    def _apart(self, folder: WorkloadFolder) -> Iterator[None]:
+        """What is broken in one folder holds up no other: it is left alone for TROUBLE_S."""
+        try:
+            yield
+        except (OSError, ValueError):
+            logger.exception("cannot ship workload=%s", folder)
+            self._trouble[folder.workload_id] = time.monotonic() + TROUBLE_S
+
+    def _sound(self, folders: list[WorkloadFolder]) -> list[WorkloadFolder]:
+        now = time.monotonic()
+        self._trouble = {workload_id: until for workload_id, until in self._trouble.items() if until > now}
+        return [folder for folder in folders if folder.workload_id not in self._trouble]
 
     # -- What the panel has ----------------------------------------------------------------------------------
 
@@ -115,29 +150,31 @@ class Shipper:
 
     # -- What is new ------------------------------------------------------------------------------------------
 
-    def _ship_states(self, folder: WorkloadFolder, session: int) -> None:
-        """Outside the window: a state must not wait behind a log."""
-        path = folder.path / "states"
+    def _ship_lines(self, folder: WorkloadFolder, file: str, kind: str, session: int) -> None:
+        """`states` or `points`, outside the window: a state must not wait behind a log. One report at a time of points."""
+        path = folder.path / file
         if not path.exists():
             return
-        track = self._track(protocol.states_file(str(folder), folder.ordered_rank() or 0))
-        if track.is_refused or path.stat().st_size <= track.sent:
+        track = self._track(_name_of(folder, file))
+        if track.is_refused or path.stat().st_size <= track.sent or (kind == protocol.REPORT_POINTS and track.is_waiting):
             return
-        with path.open("rb") as states:
-            states.seek(track.sent)
-            data = states.read(protocol.MAX_REPORT_BYTES)
+        with path.open("rb") as lines:
+            lines.seek(track.sent)
+            data = lines.read(protocol.MAX_REPORT_BYTES)
         data = data[: data.rfind(b"\n") + 1]
         if data:
-            self._send(track, Report(session, protocol.REPORT_STATES, data, file=track.name, offset=track.sent))
+            self._send(track, Report(session, kind, data, file=track.name, offset=track.sent))
 
     def _ship_logs(self, folders: list[WorkloadFolder], session: int) -> None:
         """A report of each in turn, until the window is full or nothing is new."""
-        window = WINDOW_BYTES - sum(track.unacked_bytes for track in self._tracks.values() if not track.name.endswith("/states"))
+        window = WINDOW_BYTES - sum(track.unacked_bytes for track in self._tracks.values() if track.name.endswith(PARTS))
         open_logs = [(folder, part) for folder in folders for part in PARTS]
         while open_logs and window > 0:
             still_open = []
             for folder, part in open_logs:
-                sent = self._ship_log(folder, part, session, min(window, protocol.MAX_REPORT_BYTES))
+                sent = 0
+                with self._apart(folder):
+                    sent = self._ship_log(folder, part, session, min(window, protocol.MAX_REPORT_BYTES))
                 window -= sent
                 if sent:
                     still_open.append((folder, part))
@@ -149,13 +186,20 @@ class Shipper:
         """Bytes sent."""
         spool = folder.spool(part)
         end = spool.end()
-        name = protocol.log_file(str(folder), folder.ordered_rank() or 0, part)
+        name = _name_of(folder, part)
         if not end and name not in self._tracks and not spool.gaps(0, 0):
             return 0
         track = self._track(name)
         if track.is_refused or track.is_held or limit <= 0:
             return 0
-        data = spool.read(track.sent, limit) if track.sent < end else b""
+        try:
+            data = spool.read(track.sent, limit) if track.sent < end else b""
+        except LookupError as error:
+            if not track.is_cut:
+                logger.error("the panel wants bytes that are gone file=%s error=%s", name, error)
+            track.is_cut = True
+            return 0
+        track.is_cut = False
         gaps = spool.gaps(track.sent, track.sent + len(data))
         if not data and (not gaps or gaps[-1] == track.last_gap):
             return 0
@@ -179,7 +223,7 @@ class Shipper:
         ended = folder.has_ended()
         if not ended:
             for part in PARTS:
-                track = self._tracks.get(protocol.log_file(str(folder), folder.ordered_rank() or 0, part))
+                track = self._tracks.get(_name_of(folder, part))
                 if track and track.acked and track.acked > KEEP_ACKED_BYTES:
                     folder.spool(part).drop_before(track.acked - KEEP_ACKED_BYTES)
         elif self._has_all(folder):
@@ -189,18 +233,28 @@ class Shipper:
             self._tracks = {name: track for name, track in self._tracks.items() if not name.startswith(prefix)}
 
     def _has_all(self, folder: WorkloadFolder) -> bool:
-        rank = folder.ordered_rank() or 0
-        states = self._tracks.get(protocol.states_file(str(folder), rank))
-        if states is None or not states.has_all((folder.path / "states").stat().st_size):
-            return False
-        for part in PARTS:
-            end = folder.spool(part).end()
-            track = self._tracks.get(protocol.log_file(str(folder), rank, part))
-            if end and (track is None or not track.has_all(end)):
-                return False
-        return True
+        """The rank has ended, all of its metrics are gathered, and the panel has each file to its end."""
+        sizes = {part: folder.spool(part).end() for part in PARTS}
+        for file in ("states", "points"):
+            path = folder.path / file
+            sizes[file] = path.stat().st_size if path.exists() else 0
+        tracks = {file: self._tracks.get(_name_of(folder, file)) for file in sizes}
+        return folder.is_measured() and all(
+            not size or ((track := tracks[file]) is not None and track.has_all(size)) for file, size in sizes.items()
+        )
 
     # -- That this host lives ---------------------------------------------------------------------------------
+
+    def offer(self, samples: Samples) -> None:
+        """How busy the host is now. Sent when the last samples have left the stream; else they are simply newer next time."""
+        self._samples = samples
+
+    def _send_samples(self, session: int) -> None:
+        samples, self._samples = self._samples, None
+        if samples is None or (self._last_samples and self._redis.xrange(self._reports, self._last_samples, self._last_samples)):
+            return
+        report = Report(session, protocol.REPORT_SAMPLES, samples.data())
+        self._last_samples = cast("bytes", self._redis.xadd(self._reports, report.fields()))  # type: ignore[arg-type]
 
     def _beat(self, folders: list[WorkloadFolder], session: int) -> None:
         """One heartbeat in the stream at a time: a panel that is away finds one, not a thousand."""
@@ -211,8 +265,21 @@ class Shipper:
         beat = Heartbeat(
             at_ms=time.time_ns() // 1_000_000,
             version=__version__,
-            workloads=tuple(str(folder) for folder in folders if not folder.has_ended()),
+            workloads=tuple(str(folder) for folder in folders if _may_run(folder)),
             disk_free_bytes=shutil.disk_usage(self._home.path).free,
         )
         report = Report(session, protocol.REPORT_HEARTBEAT, beat.data())
         self._last_beat = cast("bytes", self._redis.xadd(self._reports, report.fields()))  # type: ignore[arg-type]
+
+
+def _may_run(folder: WorkloadFolder) -> bool:
+    """One that cannot be read is told of: nobody knows that nothing of it is left."""
+    try:
+        return not folder.has_ended()
+    except (OSError, ValueError):
+        return True
+
+
+def _name_of(folder: WorkloadFolder, file: str) -> str:
+    """What the panel calls a file of this folder."""
+    return f"{folder}/{folder.ordered_rank() or 0}/{file}"

@@ -16,6 +16,7 @@ import os
 import signal
 import sys
 import time
+from collections.abc import Callable
 from contextlib import suppress
 
 # `-I -S` keeps the environment and site-packages out; the agent's own package is found by its place, after the library.
@@ -33,16 +34,19 @@ EXIT_STARTED = 5  # this folder's one start is spent
 EXIT_NO_FOLDER = 6  # the disk does not take the first files; nothing was started
 
 RETRY_EVERY_S = 0.2
+LOCK_TRIES, LOCK_EVERY_S = 10, 0.005
 GAP_PATIENCE_S = 5.0  # a full disk takes `end`, whose space is reserved, but perhaps no record more
 
 
-def main(arguments: list[str]) -> int:
-    """Exit code: 0 when `end` is written, else one of the above, and then nothing was run."""
+def main(arguments: list[str], read: Callable[[int], bytes]) -> int:
+    """Exit code: 0 when `end` is written, else one of the above, and then nothing was run; `not-begun` says why."""
     signals = _listen()
+    folder = ""
     try:
         for folder in arguments:
             _lock(folder)
-        command = read_command(sys.stdin.buffer.read)
+        command = read_command(read)
+        folder = command.rank_folder
         masker = Masker(command.secrets)
         if arguments not in ([], [command.rank_folder]):
             raise BadSpec("the spec is of another folder")
@@ -52,11 +56,11 @@ def main(arguments: list[str]) -> int:
     except BlockingIOError:
         return _refuse(EXIT_HELD, "another supervisor holds this folder")
     except (BadSpec, ValueError) as error:
-        return _refuse(EXIT_BAD_SPEC, str(error))
+        return _refuse(EXIT_BAD_SPEC, str(error), folder)
     except FileExistsError:
         return _refuse(EXIT_STARTED, "this folder's command was started before")
     except OSError as error:
-        return _refuse(EXIT_NO_FOLDER, str(error))
+        return _refuse(EXIT_NO_FOLDER, str(error), folder)
     child.adopt_orphans()
     _note_end(command.rank_folder, output, watch.run(command, output, signals))
     return 0
@@ -78,7 +82,14 @@ def _listen() -> int:
 def _lock(folder: str) -> None:
     """Held until this process ends, however it ends: never closed. Raises BlockingIOError."""
     alive = os.open(os.path.join(folder, "alive"), os.O_RDWR | os.O_CREAT, 0o600)
-    fcntl.flock(alive, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    for tries_left in range(LOCK_TRIES - 1, -1, -1):
+        try:
+            fcntl.flock(alive, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return
+        except BlockingIOError:
+            if not tries_left:
+                raise
+        time.sleep(LOCK_EVERY_S)  # an agent that looks whether somebody is here holds it for an instant
 
 
 def _begin(command: Command, masker: Masker) -> Output:
@@ -99,7 +110,10 @@ def _now_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
-def _refuse(exit_code: int, sentence: str) -> int:
+def _refuse(exit_code: int, sentence: str, folder: str = "") -> int:
+    if folder:
+        with suppress(OSError):  # the disk may be what is wrong
+            notes.write(os.path.join(folder, "not-begun"), {"code": exit_code, "sentence": sentence})
     with suppress(OSError):  # perhaps nobody reads it; the exit code says it too
         os.write(2, f"supervisor: {sentence}\n".encode())
     return exit_code
@@ -130,4 +144,4 @@ def _note_end(folder: str, output: Output, facts: dict[str, object]) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main(sys.argv[1:], sys.stdin.buffer.read))

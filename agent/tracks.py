@@ -18,6 +18,7 @@ class Track:
     is_held: bool = False
     last_entry: bytes | None = None  # id of its last report in the stream
     last_gap: Gap | None = None  # sent last: a gap at the end of a log has no bytes that would bring it along
+    is_cut: bool = False  # the panel wants bytes that this disk has let go
 
     @property
     def unacked_bytes(self) -> int:
@@ -52,3 +53,5 @@ class Track:
         if entry_is_gone:
             self.last_entry = None
             self.sent = self.acked or 0
+            if word is None:
+                self.last_gap = None  # it went with the rest

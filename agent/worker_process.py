@@ -51,3 +51,4 @@ class WorkerProcess:
         if self._process is not None:
             self._process.kill()
             self._process.wait()
+            self._process = None

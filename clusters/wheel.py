@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -20,6 +21,8 @@ def build() -> Path:
     source = settings.BASE_DIR / "agent"
     folder().mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as scratch:
+        copy = Path(scratch) / "agent"  # building leaves things behind in the folder of the source
+        shutil.copytree(source, copy, ignore=shutil.ignore_patterns("__pycache__", "build", "*.egg-info"))
         command = [
             sys.executable,
             "-m",
@@ -30,7 +33,7 @@ def build() -> Path:
             "--no-build-isolation",
             "--wheel-dir",
             scratch,
-            str(source),
+            str(copy),
         ]
         # The same source makes the same bytes, by which hosts know what they have.
         subprocess.run(command, check=True, capture_output=True, text=True, env=os.environ | {"SOURCE_DATE_EPOCH": "946684800"})

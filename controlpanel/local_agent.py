@@ -39,6 +39,8 @@ def command(var: Path, *, panel: str, slots: int) -> tuple[list[str], str]:
     python = _installed(var, _wheel(var))
     token = token_file(var).read_text().strip() if token_file(var).exists() else ""
     arguments = ["run", "--panel", panel, "--state", str(state_folder(var)), "--chips", str(slots)]
+    if runtimes := os.environ.get("AGENT_RUNTIMES"):  # a folder to share between several panels' state folders
+        arguments += ["--runtimes", runtimes]
     return [str(python), "-m", "agent", *arguments], token
 
 

@@ -6,6 +6,7 @@ Everything is a real process. What the test started is ended at its end, by proc
 from __future__ import annotations
 
 import json
+import logging
 import os
 import signal
 import subprocess
@@ -23,6 +24,7 @@ from agent import processes
 from agent.protocol import ENV_HOST
 from tests.valkey import free_port
 
+logging.getLogger("httpx").setLevel(logging.WARNING)  # a line a look would bury the rest
 BASE_DIR = Path(__file__).resolve().parents[2]
 ENDED = ("succeeded", "failed", "canceled")
 T = TypeVar("T")
@@ -31,7 +33,7 @@ T = TypeVar("T")
 QUICK = {"CLAIM_DEADLINE_S": "20", "CLAIM_SILENT_S": "10", "SECOND_AGENT_S": "3", "LOOP_HOLD_S": "2"}
 
 
-def until(look: Callable[[], T], within_s: float = 30, what: str = "") -> T:
+def until(look: Callable[[], T], within_s: float = 30, what: str = "", *, every_s: float = 0.02) -> T:
     """What `look` returns once that is true; fails after `within_s` seconds."""
     deadline = time.monotonic() + within_s
     while True:
@@ -40,7 +42,7 @@ def until(look: Callable[[], T], within_s: float = 30, what: str = "") -> T:
             return found
         if time.monotonic() > deadline:
             raise AssertionError(f"not within {within_s} s: {what or look}")
-        time.sleep(0.02)
+        time.sleep(every_s)
 
 
 class Agent:
@@ -56,6 +58,11 @@ class Agent:
         self._token = token
         self.process: subprocess.Popen[bytes] | None = None
 
+    def invite(self) -> Agent:
+        """Give it an enrolment token, for its next start."""
+        self._token = self.world.client.post("clusters/local/enrolment-tokens").raise_for_status().json()["token"]
+        return self
+
     def start(self) -> Agent:
         environment = os.environ | {
             "PANEL_MACHINE_ID": f"machine-{self.name}",
@@ -63,16 +70,21 @@ class Agent:
             "PANEL_CANARY": "agent",
         }
         environment.pop("DJANGO_SETTINGS_MODULE", None)
+        self._said_before = len(self.said())
         with self.words.open("ab") as words:
             self.process = subprocess.Popen(
                 self._command, cwd=BASE_DIR, env=environment, stdout=words, stderr=words, start_new_session=True
             )
         return self
 
-    def kill(self, number: int = signal.SIGKILL) -> None:
+    def kill(self, number: int = signal.SIGKILL, *, leave_worker: bool = False) -> None:
+        """Returns once its worker is gone, too, unless told otherwise: what comes then stays in the queue."""
         assert self.process
+        workers = [pid for pid in processes.children(self.process.pid) if b"\0orders\0" in _command_line(pid)]
         self.process.send_signal(number)
         self.process.wait(timeout=30)
+        if not leave_worker:
+            until(lambda: all(processes.start_time(pid) is None for pid in workers), what="worker gone")
 
     @property
     def host_id(self) -> str:
@@ -82,7 +94,12 @@ class Agent:
         return self.state / "workloads" / workload
 
     def said(self) -> str:
-        return self.words.read_text(errors="replace")
+        return self.words.read_text(errors="replace") if self.words.exists() else ""
+
+    def wait_session(self) -> Agent:
+        """Until the process started last has a session, and takes orders."""
+        until(lambda: " session=" in self.said()[self._said_before :], what=f"session of {self.name}")
+        return self
 
     def wait_ready(self) -> Agent:
         until((self.state / "agent.json").exists, what=f"{self.name} enrolled: {self.said()[-500:]}")
@@ -109,13 +126,14 @@ class World:
 
     def start(self, *arguments: str) -> World:
         """Up and answering, without an agent unless `arguments` say otherwise."""
+        said = len(self.said())
         words = self.words.open("ab")
         command = [sys.executable, "manage.py", "up", "--port", str(self.port), *(arguments or ("--no-agent",))]
         self.up = subprocess.Popen(
             command, cwd=BASE_DIR, env=self.environment, stdout=words, stderr=words, start_new_session=True
         )
         words.close()
-        until(lambda: "The panel is at" in self.said() or self.up.poll() is not None, 120, "panel up")
+        until(lambda: "The panel is at" in self.said()[said:] or self.up.poll() is not None, 120, "panel up")
         assert self.up.poll() is None, self.said()
         if not hasattr(self, "client"):
             token = self.manage("issue_token", "admin", "--scope", "admin", "--name", "tests").strip()
@@ -132,6 +150,10 @@ class World:
                 for pid in processes.marked(ENV_HOST, agent.host_id):
                     with suppress(ProcessLookupError):
                         os.kill(pid, signal.SIGKILL)
+        self.stop_panel()
+
+    def stop_panel(self) -> None:
+        """What Ctrl-C does; agents and what runs on hosts go on."""
         if self.up and self.up.poll() is None:
             self.up.terminate()
             self.up.wait(timeout=60)
@@ -161,9 +183,8 @@ class World:
 
         def look() -> int | None:
             for pid in processes.children(self.up.pid):
-                with suppress(OSError):
-                    if words in Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode():
-                        return pid
+                if words in _command_line(pid).replace(b"\0", b" ").decode():
+                    return pid
             return None
 
         return until(look, what=words) or 0
@@ -180,8 +201,7 @@ class World:
         return httpx.Client(base_url=f"{self.url}/api/v1/", headers={"Authorization": f"Bearer {token}"}, timeout=30)
 
     def add_agent(self, name: str = "host-a", *, slots: int = 4, state: Path | None = None, panel: str = "") -> Agent:
-        token = self.client.post("clusters/local/enrolment-tokens").raise_for_status().json()["token"]
-        agent = Agent(self, name, state or self.folder / name, slots=slots, token=token, panel=panel)
+        agent = Agent(self, name, state or self.folder / name, slots=slots, panel=panel).invite()
         self.agents.append(agent)
         return agent.start()
 
@@ -189,6 +209,20 @@ class World:
         return self.client.get(f"hosts/{host_id}").raise_for_status().json()
 
     # -- Jobs ----------------------------------------------------------------------------------------------
+
+    def publish(self, slug: str, **spec: Any) -> None:
+        """A definition in the first project that is `command` but for some fields of its spec."""
+        self.manage(
+            "shell",
+            "-v0",
+            "-c",
+            "from django.utils import timezone; from jobs import definitions; from projects.models import Project\n"
+            "from controlpanel.preparing import _operator\n"
+            f"wording = definitions.COMMAND | {{'slug': {slug!r}, 'title': {slug!r}}}\n"
+            f"wording['template'] = wording['template'] | {spec!r}\n"
+            "project = Project.objects.get(slug='first-project')\n"
+            "definitions.publish(project=project, by=_operator(), now=timezone.now(), **wording)",
+        )
 
     def launch(self, command: str, **more: Any) -> int:
         body = {"project": "first-project", "definition": "command", "parameters": {"command": command}} | more
@@ -221,6 +255,13 @@ class World:
 
     def free_chips(self) -> int:
         return sum(host["free_chips"] for host in self.client.get("hosts").raise_for_status().json()["hosts"])
+
+
+def _command_line(pid: int) -> bytes:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return b""
 
 
 @contextmanager
