@@ -120,7 +120,7 @@ class Runtimes:
                 "workload_id": f"runtime-{digest}",
                 "rank_folder": os.fspath(build.folder),
                 "command": [sys.executable, "-m", "agent", "build", os.fspath(folder)],
-                "environment": {name: value for name, value in os.environ.items() if not name.startswith("PANEL_")},
+                "environment": _environment(),
                 "cwd": os.fspath(folder),
                 "secrets": [],
                 "cap_bytes": 64 * 1024**2,
@@ -176,3 +176,9 @@ class Runtimes:
             with suppress(FileNotFoundError):
                 return (self._folder(digest) / name).stat().st_mtime
         return 0.0
+
+
+def _environment() -> dict[str, str]:
+    """The agent's own, for its proxies, certificates and uv's settings, without its secrets; and where its package is."""
+    own = {name: value for name, value in os.environ.items() if not name.startswith("PANEL_")}
+    return own | {"PYTHONPATH": os.fspath(Path(__file__).parent.parent)}

@@ -25,6 +25,7 @@ app.conf.update(
     broker_connection_max_retries=None,
     broker_transport_options={
         "visibility_timeout": 7200,
+        "max_retries": 0,  # of publishing: the scheduler tries again at its next tick, and 6 s here would hold up its sweep
         "socket_connect_timeout": 1,
         "socket_timeout": None,  # 8.x would make it 5 s and end every idle reader
         "socket_keepalive": True,

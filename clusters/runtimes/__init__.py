@@ -1,7 +1,8 @@
 """Runtimes: named Python environments, pinned to the last package, built once on a host and reused.
 
-A preset is a file of this folder, `<name>.txt`: a fully pinned list as pip and uv read it. What identifies a runtime is the
-digest of its list, so that a job gets tomorrow what it got today, whatever the preset says by then.
+A preset is a file `<name>.txt` of this folder, or of an installation's own var/runtimes: a fully pinned list as pip and uv
+read it. What identifies a runtime is the digest of its list, so that a job gets tomorrow what it got today, whatever the
+preset says by then.
 """
 
 from __future__ import annotations
@@ -10,10 +11,11 @@ import hashlib
 import re
 from pathlib import Path
 
+from django.conf import settings
 from django.utils.translation import gettext as _
 
 from clusters.models import Runtime
-from projects.errors import NotFound
+from projects.errors import Invalid, NotFound
 
 FOLDER = Path(__file__).parent
 PINNED = re.compile(r"[A-Za-z0-9._-]+(\[[A-Za-z0-9._,-]+\])?==[A-Za-z0-9.+!_-]+( *;.*)?")
@@ -21,18 +23,27 @@ PINNED = re.compile(r"[A-Za-z0-9._-]+(\[[A-Za-z0-9._,-]+\])?==[A-Za-z0-9.+!_-]+(
 
 def names() -> list[str]:
     """The presets that there are."""
-    return sorted(path.stem for path in FOLDER.glob("*.txt"))
+    return sorted(_presets())
 
 
 def pin(name: str) -> Runtime:
-    """The preset as it is now, kept under its digest. Raises NotFound with the names that exist."""
-    path = FOLDER / f"{name}.txt"
-    if name not in names():
+    """The preset as it is now, kept under its digest. Raises NotFound with the names that exist, Invalid when it pins nothing."""
+    path = _presets().get(name)
+    if path is None:
         raise NotFound("no-such-runtime", _("There is no runtime %(name)s.") % {"name": name}, known=names())
-    requirements = "\n".join(locked(path.read_text())) + "\n"
+    try:
+        requirements = "\n".join(locked(path.read_text())) + "\n"
+    except ValueError as error:
+        raise Invalid({"runtime": _("The preset %(name)s cannot be used: %(why)s") % {"name": name, "why": error}}) from error
     digest = hashlib.sha256(requirements.encode()).hexdigest()
     runtime, _made = Runtime.objects.get_or_create(digest=digest, defaults={"name": name, "requirements": requirements})
     return runtime
+
+
+def _presets() -> dict[str, Path]:
+    """An installation's own go before those that are shipped."""
+    folders = [FOLDER, settings.VAR_DIR / "runtimes"]
+    return {path.stem: path for folder in folders for path in sorted(folder.glob("*.txt"))}
 
 
 def locked(text: str) -> list[str]:

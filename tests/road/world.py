@@ -26,6 +26,7 @@ from tests.valkey import free_port
 
 logging.getLogger("httpx").setLevel(logging.WARNING)  # a line a look would bury the rest
 BASE_DIR = Path(__file__).resolve().parents[2]
+RUNTIMES = Path.home() / ".cache" / "tpu-panel-tests" / "runtimes"  # built once, over all test runs
 ENDED = ("succeeded", "failed", "canceled")
 T = TypeVar("T")
 
@@ -48,13 +49,23 @@ def until(look: Callable[[], T], within_s: float = 30, what: str = "", *, every_
 class Agent:
     """An agent process on a state folder. It can be killed and started again."""
 
-    def __init__(self, world: World, name: str, state: Path, *, slots: int = 4, token: str = "", panel: str = "") -> None:
+    def __init__(
+        self,
+        world: World,
+        name: str,
+        state: Path,
+        *,
+        slots: int = 4,
+        token: str = "",
+        panel: str = "",
+        runtimes: Path | None = None,
+    ) -> None:
         self.world = world
         self.name = name
         self.state = state
         self.words = world.folder / f"agent-{name}.log"
         self._command = [sys.executable, "-m", "agent", "run", "--panel", panel or world.url, "--state", str(state)]
-        self._command += ["--name", name, "--chips", str(slots)]
+        self._command += ["--name", name, "--chips", str(slots), "--runtimes", str(runtimes or RUNTIMES)]
         self._token = token
         self.process: subprocess.Popen[bytes] | None = None
 
@@ -200,8 +211,10 @@ class World:
     def client_of(self, token: str) -> httpx.Client:
         return httpx.Client(base_url=f"{self.url}/api/v1/", headers={"Authorization": f"Bearer {token}"}, timeout=30)
 
-    def add_agent(self, name: str = "host-a", *, slots: int = 4, state: Path | None = None, panel: str = "") -> Agent:
-        agent = Agent(self, name, state or self.folder / name, slots=slots, panel=panel).invite()
+    def add_agent(
+        self, name: str = "host-a", *, slots: int = 4, state: Path | None = None, panel: str = "", runtimes: Path | None = None
+    ) -> Agent:
+        agent = Agent(self, name, state or self.folder / name, slots=slots, panel=panel, runtimes=runtimes).invite()
         self.agents.append(agent)
         return agent.start()
 
@@ -224,8 +237,18 @@ class World:
             "definitions.publish(project=project, by=_operator(), now=timezone.now(), **wording)",
         )
 
+    def publish_runtime(self, name: str, requirements: str) -> None:
+        """A preset of this installation, and a definition that is `command` in it."""
+        folder = self.folder / "var" / "runtimes"
+        folder.mkdir(exist_ok=True)
+        (folder / f"{name}.txt").write_text(requirements)
+        self.publish(name, runtime={"name": name})
+
     def launch(self, command: str, **more: Any) -> int:
-        body = {"project": "first-project", "definition": "command", "parameters": {"command": command}} | more
+        return self.launch_of("command", {"command": command}, **more)
+
+    def launch_of(self, definition: str, parameters: dict[str, Any], **more: Any) -> int:
+        body = {"project": "first-project", "definition": definition, "parameters": parameters} | more
         return self.client.post("jobs", json=body).raise_for_status().json()["number"]
 
     def job(self, number: int) -> dict[str, Any]:
