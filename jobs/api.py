@@ -15,6 +15,7 @@ from rest_framework.request import Request as ApiRequest
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from agent import protocol
 from jobs import definitions, progress, services
 from jobs.models import Job, JobDefinition
 from jobs.shapes import DefinitionShape, JobShape, Launch, Page
@@ -110,7 +111,7 @@ class JobLog(APIView):
         job = services.get_job(Actor.of(request), number, may="jobs.view")
         assert job.subject
         workload_id = _workload_of(request, job)
-        log = logs.find_log(job.subject, workload_id, _whole(request, "rank", 0), request.query_params.get("part", "output"))
+        log = logs.find_log(job.subject, workload_id, _whole(request, "rank", 0), _part(request))
         head = log.head_offset if log else 0
         tail = _whole(request, "tail", head)
         offset = min(max(_whole(request, "offset", 0), head - tail), head)
@@ -217,6 +218,13 @@ def _workload_of(request: ApiRequest, job: Job) -> UUID:
         raise NotFound("no-such-attempt", "The job has no such attempt.", attempts=[a.number for a in tries.values()])
     assert job.workload_id
     return job.workload_id
+
+
+def _part(request: ApiRequest) -> str:
+    part = request.query_params.get("part", protocol.PART_OUTPUT)
+    if part not in protocol.PARTS:
+        raise Invalid({"part": f"There is no such part; known are {', '.join(protocol.PARTS)}."})
+    return part
 
 
 def _whole(request: ApiRequest, name: str, default: int) -> int:

@@ -29,7 +29,7 @@ WHILE_IT_LIVES = {
 }
 
 
-def begin(job: Job, *, queued_at: datetime, now: datetime, counted: bool = True) -> Attempt:
+def begin(job: Job, *, queued_at: datetime, now: datetime) -> Attempt:
     """A new try: a waiting workload at `queued_at`'s place in the line. The caller holds the job's row."""
     assert job.subject
     number = job.attempts.count() + 1
@@ -40,7 +40,7 @@ def begin(job: Job, *, queued_at: datetime, now: datetime, counted: bool = True)
     )
     job.workload = workload
     job.save(update_fields=["workload", "subject"])
-    return Attempt.objects.create(job=job, number=number, workload=workload, counted=counted, created_at=now)
+    return Attempt.objects.create(job=job, number=number, workload=workload, created_at=now)
 
 
 def follow(*, now: datetime) -> int:
@@ -69,7 +69,8 @@ def _follow(workload_id: Any, *, now: datetime) -> None:
 
 def _take_news(job: Job, workload: Workload, *, now: datetime) -> None:
     if workload.state == WorkloadState.EXITED and workload.outcome == Outcome.NOT_STARTED and job.state != JobState.STOPPING:
-        begin(job, queued_at=workload.queued_at, now=now, counted=False)  # nothing ran: its old place in the line, no try spent
+        job.attempts.filter(workload=workload).update(counted=False)  # nothing ran: no try spent, and its old place in the line
+        begin(job, queued_at=workload.queued_at, now=now)
         move(job, JobState.QUEUED, code=workload.reason_code, data=workload.reason_data, now=now)
         return
     if job.started_at is None and workload.running_at is not None:  # also when it has ended since, and "running" was never seen
@@ -89,8 +90,8 @@ def _told_by(job: Job, workload: Workload) -> tuple[str, str, dict[str, Any]]:
         return (JobState.FAILED, *reason)
     if workload.outcome == Outcome.SUCCEEDED:
         return (JobState.SUCCEEDED, *reason)
-    if workload.reason_code == "canceled" or job.state == JobState.STOPPING:
-        return (JobState.CANCELED, job.reason_code or workload.reason_code, job.reason_data)
+    if job.state == JobState.STOPPING and job.reason_code == "canceled":
+        return (JobState.CANCELED, job.reason_code, job.reason_data)
     return (JobState.FAILED, *reason)  # stopped for another reason: timed out, a deadline
 
 

@@ -50,6 +50,7 @@ class Launch:
         }
         wrong |= {name: _("is needed") for name in ("project", "definition") if name not in body}
         wrong |= {name: check.__doc__ or "" for name, check in checks.items() if name in body and not check(body[name])}
+        wrong |= {name: _("holds a NUL or half a character") for name in set(body) - set(wrong) if not _is_storable(body[name])}
         wrong |= _too_long(body) if not wrong else {}
         if wrong:
             raise Invalid(wrong)
@@ -68,12 +69,21 @@ def _is_object(value: Any) -> bool:
 
 def _is_texts(value: Any) -> bool:
     """an object of texts is needed"""
-    return isinstance(value, dict) and all(isinstance(text, str) and "\0" not in text for text in value.values())
+    return isinstance(value, dict) and all(isinstance(text, str) for text in value.values())
 
 
 def _is_names(value: Any) -> bool:
     """a list of names is needed"""
     return isinstance(value, list) and all(isinstance(name, str) for name in value)
+
+
+def _is_storable(value: Any) -> bool:
+    """JSON carries NUL and halves of surrogate pairs, databases and command lines do not."""
+    if isinstance(value, Mapping):
+        return all(_is_storable(name) and _is_storable(part) for name, part in value.items())
+    if isinstance(value, list):
+        return all(map(_is_storable, value))
+    return not isinstance(value, str) or ("\0" not in value and value.encode(errors="ignore").decode() == value)
 
 
 def _too_long(body: Mapping[str, Any]) -> dict[str, str]:
@@ -103,6 +113,8 @@ class Page:
         wrong = {}
         if query.get("state") and query["state"] not in JobState.values:
             wrong["state"] = _("there is no such state; known are %(known)s") % {"known": ", ".join(JobState.values)}
+        if not _is_storable(query.get("project", "")):
+            wrong["project"] = _("there is no such project")
         numbers = {}
         for name, default in (("cursor", 0), ("limit", 50)):
             text = query.get(name) or str(default)

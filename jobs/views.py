@@ -75,7 +75,7 @@ def _context(request: HttpRequest, number: int) -> dict[str, Any]:
             vars(head) | {"complete": head.final_offset is not None and head.head_offset >= head.final_offset} for head in heads
         ],
         "may_cancel": may_do(by, job.project, "jobs.cancel"),
-        "parameters": job.parameters,
+        "parameters": {name: value if isinstance(value, str) else json.dumps(value) for name, value in job.parameters.items()},
         "command_line": shlex.join(job.spec.command),
         "curl": _curl(job),
     }

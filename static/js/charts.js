@@ -7,12 +7,9 @@ import { size } from "panel/spans";
 
 const EVERY_MS = 1000;
 const HEIGHT = 168;
+const ALWAYS_SHOWN = 2;
+const SYSTEM_WORDS = { "system.cpu_percent": "cpuWords", "system.memory_bytes": "memoryWords", "system.processes": "processesWords" };
 const COLOURS = 6; // --series-1 ... of tokens.css
-
-behave("[data-charts]", (root) => {
-  const charts = new Charts(root);
-  return () => charts.end();
-});
 
 class Charts {
   panels = new Map(); // title -> Panel
@@ -23,6 +20,8 @@ class Charts {
   constructor(root) {
     this.root = root;
     this.list = root.querySelector("[data-chart-list]");
+    this.more = root.querySelector("[data-chart-more]");
+    this.probe = root.querySelector("[data-chart-probe]");
     this.seen = new IntersectionObserver((entries) => entries.forEach(({ target, isIntersecting }) => this.panelOf(target)?.show(isIntersecting)));
     this.sized = new ResizeObserver((entries) => entries.forEach(({ target }) => this.panelOf(target)?.fit()));
     this.hear = ({ detail }) => this.news(detail?.names);
@@ -72,12 +71,18 @@ class Charts {
     this.sized.observe(panel.body);
   }
 
-  /** Only what is out of place is moved: a chart under the pointer stays. */
+  /** The first few are always shown, the others on demand. Only what is out of place is moved: a chart under the pointer stays. */
   order(titles) {
     titles.forEach((title, place) => {
       const { element } = this.panels.get(title);
-      if (this.list.children[place] !== element) this.list.insertBefore(element, this.list.children[place] ?? null);
+      const list = place < ALWAYS_SHOWN ? this.list : this.more;
+      const before = list.children[place < ALWAYS_SHOWN ? place : place - ALWAYS_SHOWN] ?? null;
+      if (before !== element) list.insertBefore(element, before);
     });
+    const rest = Math.max(0, titles.length - ALWAYS_SHOWN);
+    const details = this.more.closest("details");
+    details.hidden = rest === 0;
+    details.querySelector("summary").textContent = details.dataset.words.replace("%s", rest);
   }
 
   turn() {
@@ -88,7 +93,13 @@ class Charts {
 
   colourOf(name) {
     if (!this.colours.has(name)) this.colours.set(name, (this.colours.size % COLOURS) + 1);
-    return getComputedStyle(this.root).getPropertyValue(`--series-${this.colours.get(name)}`).trim();
+    return this.ink(`--series-${this.colours.get(name)}`);
+  }
+
+  /** A token as the page has it now, light or dark: a canvas knows neither. */
+  ink(token) {
+    this.probe.style.color = `var(${token})`;
+    return getComputedStyle(this.probe).color;
   }
 
   end() {
@@ -114,7 +125,7 @@ class Panel {
     this.charts = charts;
     this.title = title;
     this.element = charts.root.querySelector("[data-chart]").content.firstElementChild.cloneNode(true);
-    this.element.querySelector("h3").textContent = title;
+    this.element.querySelector("h3").textContent = charts.root.dataset[SYSTEM_WORDS[title]] ?? title;
     this.legend = this.element.querySelector("[data-chart-legend]");
     this.body = this.element.querySelector("[data-chart-body]");
     charts.list.append(this.element);
@@ -163,7 +174,7 @@ class Panel {
     const { by } = this.charts;
     const tables = this.lines.map(({ buckets }) => columnsOf(buckets, by));
     const data = tables.length > 1 ? uPlot.join(tables) : tables[0];
-    const look = JSON.stringify([by, this.lines.map(({ name }) => name), this.charts.colourOf("")]);
+    const look = JSON.stringify([by, this.lines.map(({ name, buckets }) => [name, buckets.length === 1]), this.charts.ink("--line")]);
     if (this.plot && this.look === look) this.plot.setData(data);
     else this.plotAnew(data, by, look);
     this.tell();
@@ -172,9 +183,7 @@ class Panel {
   plotAnew(data, by, look) {
     this.plot?.destroy();
     this.look = look;
-    const style = getComputedStyle(this.charts.root);
-    const ink = (name) => style.getPropertyValue(name).trim();
-    const axis = { stroke: ink("--muted"), grid: { stroke: ink("--line"), width: 1 }, ticks: { show: false }, font: "12px Inter Variable, sans-serif" };
+    const axis = { stroke: this.charts.ink("--muted"), grid: { stroke: this.charts.ink("--line"), width: 1 }, ticks: { show: false }, font: "12px Inter Variable, sans-serif" };
     const written = this.title.endsWith("_bytes") ? size : plain;
     this.plot = new uPlot({
       width: this.body.clientWidth,
@@ -184,7 +193,7 @@ class Panel {
       cursor: { sync: { key: `charts ${by}` }, drag: { x: true, y: false, setScale: false }, points: { size: 6 } },
       scales: { x: { time: by === "wall" } },
       axes: [{ ...axis, size: 28, ...(by === "step" && { values: (_, ticks) => ticks.map((tick) => tick.toLocaleString("en")) }) }, { ...axis, size: 60, values: (_, ticks) => ticks.map(written) }],
-      series: [{}, ...this.lines.map(({ name }) => ({ label: name, stroke: this.charts.colourOf(name), width: 1.5, spanGaps: this.lines.length > 1, points: { show: false } }))],
+      series: [{}, ...this.lines.map(({ name, buckets }) => ({ label: name, stroke: this.charts.colourOf(name), width: 1.5, spanGaps: this.lines.length > 1, points: { show: buckets.length === 1 } }))],
       hooks: {
         setCursor: [(plot) => this.tell(plot.cursor.idx)],
         setSelect: [(plot) => this.selected(plot)],
@@ -231,3 +240,8 @@ async function load(url) {
     return null;
   }
 }
+
+behave("[data-charts]", (root) => {
+  const charts = new Charts(root);
+  return () => charts.end();
+});

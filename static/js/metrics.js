@@ -1,27 +1,32 @@
 // What a job measured, as the API has it: its series by chart, and one metric's buckets for the pixels that there are.
 
-/** Series of the trainer by chart: "train/loss" and "validation/loss" are two lines of "loss". `system` ones come last. */
+/** Series by chart: "train/loss", "validation/loss" and "val_loss" are lines of "loss". What the system measured comes last. */
 export function chartsOf(series) {
   const charts = new Map();
-  for (const one of series) {
-    if (one.name.startsWith("progress/")) continue;
-    const title = one.name.startsWith("system.") ? one.name : one.name.slice(one.name.lastIndexOf("/") + 1);
-    if (!charts.has(title)) charts.set(title, new Set());
-    charts.get(title).add(one.name);
+  for (const { name } of series) {
+    if (name.startsWith("progress/")) continue;
+    const { chart } = partsOf(name);
+    if (!charts.has(chart)) charts.set(chart, new Set());
+    charts.get(chart).add(name);
   }
   return [...charts].map(([title, names]) => ({ title, names: [...names].sort() })).sort((a, b) => rank(a.title) - rank(b.title) || (a.title < b.title ? -1 : 1));
 }
 
-const FIRST = [/^(epoch_)?loss$/, /loss/, /acc/, /./];
+const FIRST = [/^(epoch_)?loss$/, /loss/, /^(epoch_)?acc/, /acc/, /./];
 
 function rank(title) {
   return title.startsWith("system.") ? FIRST.length : FIRST.findIndex((pattern) => pattern.test(title));
 }
 
-/** "train", "validation 2": which run and attempt a line is of; the same on every chart, and so its colour. */
+function partsOf(name) {
+  const cut = name.lastIndexOf("/") + 1;
+  const [, val, chart] = /^(val_)?(.*)$/s.exec(name.slice(cut));
+  return { run: [name.slice(0, Math.max(0, cut - 1)), val ? "validation" : ""].filter(Boolean).join(" "), chart };
+}
+
+/** "train", "validation #2": which run and attempt a line is of; the same on every chart, and so its colour. */
 export function lineName(name, { attempt, rank: number }, attempts) {
-  const run = name.includes("/") ? name.slice(0, name.lastIndexOf("/")) : "";
-  const words = [run];
+  const words = [partsOf(name).run];
   if (attempts > 1 && attempt) words.push(`#${attempt}`);
   if (number) words.push(`rank ${number}`);
   return words.filter(Boolean).join(" ");

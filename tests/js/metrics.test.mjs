@@ -5,9 +5,9 @@ import { chartsOf, columnsOf, lineName, plain } from "panel/metrics";
 const named = (...names) => names.map((name) => ({ name }));
 
 test("loss comes first, runs of one metric share a chart, the system's come last, progress is no chart", () => {
-  const charts = chartsOf(named("system.cpu_percent", "train/accuracy", "lr", "train/loss", "validation/loss", "progress/step"));
+  const charts = chartsOf(named("system.cpu_percent", "train/accuracy", "lr", "train/loss", "val_loss", "progress/step"));
   assert.deepEqual(charts, [
-    { title: "loss", names: ["train/loss", "validation/loss"] },
+    { title: "loss", names: ["train/loss", "val_loss"] },
     { title: "accuracy", names: ["train/accuracy"] },
     { title: "lr", names: ["lr"] },
     { title: "system.cpu_percent", names: ["system.cpu_percent"] },
@@ -17,6 +17,7 @@ test("loss comes first, runs of one metric share a chart, the system's come last
 test("a line is named by run, attempt and rank, as far as they tell lines apart", () => {
   assert.equal(lineName("train/loss", { attempt: 1, rank: 0 }, 1), "train");
   assert.equal(lineName("train/loss", { attempt: 2, rank: 3 }, 2), "train #2 rank 3");
+  assert.equal(lineName("val_loss", { attempt: 1, rank: 0 }, 1), "validation");
   assert.equal(lineName("loss", { attempt: 1, rank: 0 }, 1), "");
 });
 
