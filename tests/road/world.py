@@ -138,18 +138,24 @@ class World:
     def start(self, *arguments: str) -> World:
         """Up and answering, without an agent unless `arguments` say otherwise."""
         said = len(self.said())
-        words = self.words.open("ab")
-        command = [sys.executable, "manage.py", "up", "--port", str(self.port), *(arguments or ("--no-agent",))]
-        self.up = subprocess.Popen(
-            command, cwd=BASE_DIR, env=self.environment, stdout=words, stderr=words, start_new_session=True
-        )
-        words.close()
+        with self.words.open("ab") as words:
+            self.up = subprocess.Popen(
+                self.up_command(*arguments),
+                cwd=BASE_DIR,
+                env=self.environment,
+                stdout=words,
+                stderr=words,
+                start_new_session=True,
+            )
         until(lambda: "The panel is at" in self.said()[said:] or self.up.poll() is not None, 120, "panel up")
         assert self.up.poll() is None, self.said()
         if not hasattr(self, "client"):
             token = self.manage("issue_token", "admin", "--scope", "admin", "--name", "tests").strip()
             self.client = self.client_of(token)
         return self
+
+    def up_command(self, *arguments: str) -> list[str]:
+        return [sys.executable, "manage.py", "up", "--port", str(self.port), *(arguments or ("--no-agent",))]
 
     def stop(self) -> None:
         """End all that was started here, the workloads of its hosts included."""
@@ -288,9 +294,9 @@ def _command_line(pid: int) -> bytes:
 
 
 @contextmanager
-def a_world(folder: Path, **options: Any) -> Iterator[World]:
+def a_world(folder: Path, *, arguments: tuple[str, ...] = (), **options: Any) -> Iterator[World]:
     world = World(folder, **options)
     try:
-        yield world.start()
+        yield world.start(*arguments)
     finally:
         world.stop()
