@@ -132,8 +132,8 @@ def _body(request: HttpRequest) -> dict[str, Any]:
 
 def _text(body: dict[str, Any], name: str) -> str:
     value = body.get(name)
-    if not isinstance(value, str) or not 1 <= len(value) <= 64:
-        raise Invalid({name: _("A text of 1 to 64 characters is needed.")})
+    if not isinstance(value, str) or not 1 <= len(value) <= 64 or not value.isprintable():
+        raise Invalid({name: _("A text of 1 to 64 printable characters is needed.")})
     return value
 
 

@@ -56,7 +56,7 @@ def enrol(*, token: str, machine_id: str, name: str, chips: int, now: datetime) 
         assert invitation
         host_token, redis_password = secrets.token_urlsafe(32), secrets.token_urlsafe(32)
         host = _host_of(invitation.cluster, machine_id=machine_id, name=name, now=now)
-        host.token_hash, host.redis_password_hash, host.heard_at = hashed(host_token), hashed(redis_password), now
+        host.token_hash, host.redis_password_hash = hashed(host_token), hashed(redis_password)
         host.save()
         _set_chips(host, chips)
         invitation.used_at, invitation.host = now, host
@@ -81,15 +81,17 @@ def _check(invitation: EnrolmentToken | None, now: datetime) -> None:
 
 
 def _host_of(cluster: Cluster, *, machine_id: str, name: str, now: datetime) -> Host:
-    """The host of this machine in this cluster, not saved yet. A host of `cpu` is a slice of its own."""
-    known = Host.objects.select_for_update().filter(slice__cluster=cluster, machine_id=machine_id).first()
-    if known:
-        if known.state == HostState.RETIRED:
-            known.state = HostState.ENROLLED
-        known.name = name
-        return known
-    host = Host(name=name, machine_id=machine_id, created_at=now)
-    host.slice = Slice.objects.create(cluster=cluster, name=f"host-{host.pk.hex[-12:]}")
+    """The host of this machine in this cluster, not saved yet. A host of `cpu` is a slice of its own.
+
+    A known one was not heard just now: its new agent need not wait until the old one's last word is old enough.
+    """
+    host = Host.objects.select_for_update().filter(slice__cluster=cluster, machine_id=machine_id).first()
+    if host is None:
+        host = Host(machine_id=machine_id, created_at=now, heard_at=now)
+        host.slice = Slice.objects.create(cluster=cluster, name=f"host-{host.pk.hex[-12:]}")
+    elif host.state == HostState.RETIRED:
+        host.state, host.cordon_reason = HostState.ENROLLED, ""
+    host.name = name
     host.subject = subjects.ensure(kind="host", key=str(host.pk), title=name)
     return host
 

@@ -56,4 +56,4 @@ def url_for(host: Host, password: str) -> str:
     """What the host connects to: HOSTS_REDIS_URL, or the panel's own address, with the host's user."""
     base = urlsplit(settings.HOSTS_REDIS_URL or settings.REDIS_URL)
     place = base.netloc.rpartition("@")[2]
-    return urlunsplit((base.scheme, f"{user_name(host.pk)}:{quote(password)}@{place}", base.path or "/0", "", ""))
+    return urlunsplit((base.scheme, f"{user_name(host.pk)}:{quote(password, safe='')}@{place}", base.path or "/0", "", ""))

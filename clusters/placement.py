@@ -76,11 +76,10 @@ class Waiting:
 def place(request: Request, inventory: Inventory) -> Choice | Refusal:
     """The first chips that fit, on the first host that has enough; else the reason that stands nearest to a start."""
     suited = [room for room in inventory.rooms if _suits(request, room)]
-    usable = [room for room in suited if not room.silent and not room.cordoned]
-    for room in usable:
-        if len(room.free) >= request.chips:
+    for room in suited:
+        if _is_usable(room) and len(room.free) >= request.chips:
             return Choice((Place(room.host, room.free[: request.chips]),))
-    return _refusal(request, suited, usable)
+    return _refusal(request, suited)
 
 
 def plan(line: Sequence[Waiting], inventory: Inventory) -> Iterable[tuple[Waiting, Choice | Refusal]]:
@@ -106,15 +105,22 @@ def _suits(request: Request, room: Room) -> bool:
     return room.accelerator == request.accelerator and request.cluster in ("", room.cluster)
 
 
-def _refusal(request: Request, suited: list[Room], usable: list[Room]) -> Refusal:
+def _is_usable(room: Room) -> bool:
+    return not room.silent and not room.cordoned
+
+
+def _refusal(request: Request, suited: list[Room]) -> Refusal:
+    """Told of the hosts that are large enough: a small one that is free lets nothing start."""
     about = {"accelerator": request.accelerator}
     if not suited:
         return Refusal("no-host", about)
-    largest = max(room.total for room in suited)
-    if largest < request.chips:
-        return Refusal("too-large", about | {"chips": request.chips, "largest": largest})
-    if not usable and any(room.silent for room in suited):
-        return Refusal("hosts-silent", about | {"host": next(room.name for room in suited if room.silent)})
+    large_enough = [room for room in suited if room.total >= request.chips]
+    if not large_enough:
+        return Refusal("too-large", about | {"chips": request.chips, "largest": max(room.total for room in suited)})
+    usable = [room for room in large_enough if _is_usable(room)]
+    silent = [room for room in large_enough if room.silent]
+    if not usable and silent:
+        return Refusal("hosts-silent", about | {"host": silent[0].name})
     if not usable:
         return Refusal("hosts-cordoned", about)
     free, total = sum(len(room.free) for room in usable), sum(room.total for room in usable)

@@ -70,7 +70,7 @@ def take_report(rank_id: int, report: protocol.RankReport, *, now: datetime) -> 
         if report.final_offsets:
             _note_final_offsets(workload, rank, report.final_offsets)
         to = REPORTED[report.state]
-        if to not in RANK_MOVES[rank.state]:
+        if to not in RANK_MOVES[rank.state] or (workload.state in WORKLOAD_ENDED and to != RankState.ENDED):
             return
         if to == RankState.ENDED:
             workloads.end_rank(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import defaultdict
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from uuid import UUID
 
@@ -122,6 +122,7 @@ def _new_lines(reports: list[protocol.Report], offset: int) -> tuple[list[bytes]
 def _take_line(host: Host, rank: Rank, line: bytes, *, now: datetime) -> None:
     try:
         report = protocol.RankReport.from_line(line)
+        report = replace(report, detail=_storable(report.detail))
         with transaction.atomic():
             ranks.take_report(rank.pk, report, now=now)
     except (OperationalError, InterfaceError):
@@ -133,9 +134,14 @@ def _take_line(host: Host, rank: Rank, line: bytes, *, now: datetime) -> None:
 
 def _set_line_aside(host: Host, kind: str, line: bytes, error: Exception, *, now: datetime) -> None:
     with transaction.atomic():
-        text = line[:200].decode(errors="replace")
+        text = _storable(line[:200].decode(errors="replace"))
         sentence = f"A line of a {kind} file could not be taken."
         events.record(host.subject, "host.report-set-aside", sentence, at=now, line=text, error=repr(error)[:300])
+
+
+def _storable(text: str) -> str:
+    """PostgreSQL stores no NUL, and no database half a surrogate pair (a byte of a file's name that is no UTF-8)."""
+    return text.encode(errors="replace").decode().replace("\0", "\N{REPLACEMENT CHARACTER}")
 
 
 def take_heartbeat(host: Host, reports: list[protocol.Report], acks: Acks, *, now: datetime) -> None:
@@ -146,7 +152,7 @@ def take_heartbeat(host: Host, reports: list[protocol.Report], acks: Acks, *, no
         disk_free_bytes=beat.disk_free_bytes,
         agent_version=beat.version[:30],
     )
-    held = {UUID(text) for text in beat.workloads}
+    held = {UUID(text) for text in beat.workloads if is_uuid(text)}
     wanted = set(
         Rank.objects.filter(host=host, workload_id__in=held, workload__wanted=Wanted.RUN)
         .exclude(state=RankState.ENDED)

@@ -27,7 +27,8 @@ def open_session(host: Host, *, instance_id: str, boot_id: str, agent_version: s
     it gets a new number, and the ranks of the old one have ended.
     """
     with transaction.atomic():
-        host = Host.objects.select_for_update(of=("self",)).select_related("subject").get(pk=host.pk)
+        # No key: a stop holds the workload and writes an order that refers to the host; it must not wait for us.
+        host = Host.objects.select_for_update(of=("self",), no_key=True).select_related("subject").get(pk=host.pk)
         same = (host.instance_id, host.boot_id) == (instance_id, boot_id)
         refused = not same and _old_one_was_heard(host, now)
         if refused:

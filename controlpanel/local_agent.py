@@ -11,6 +11,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from uuid import UUID
 
 
 class NotInstalled(Exception):
@@ -24,8 +25,8 @@ def state_folder(var: Path) -> Path:
 def enrolled_host(var: Path) -> str:
     """Id of the host that the local agent says it is; "": it has not enrolled yet."""
     try:
-        return str(json.loads((state_folder(var) / "agent.json").read_text())["host_id"])
-    except (OSError, ValueError, KeyError):
+        return str(UUID(json.loads((state_folder(var) / "agent.json").read_text())["host_id"]))
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return ""
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import redis
 from django.conf import settings
-from django.contrib.auth.models import User
+from django.contrib.auth.models import AnonymousUser, User
 from django.core.management import call_command
 from django.db import transaction
 
@@ -97,7 +97,7 @@ def agent_wheel() -> None:
 
 
 def _operator() -> Actor:
-    return Actor(user=User.objects.filter(is_superuser=True).order_by("pk").first() or User())
+    return Actor(user=User.objects.filter(is_superuser=True).order_by("pk").first() or AnonymousUser())
 
 
 def _digest(paths: Iterable[Path]) -> str:

@@ -60,8 +60,8 @@ def follow(*, now: datetime) -> int:
 def _follow(workload_id: Any, *, now: datetime) -> None:
     with transaction.atomic():
         attempt = Attempt.objects.get(workload_id=workload_id)
-        job = Job.objects.locked(attempt.job_id)  # the job's row first, then the workload's: as cancel does
-        workload = Workload.objects.get(pk=workload_id)
+        job = Job.objects.locked(attempt.job_id)  # the job's row first, then the workload's, then the subject's: as cancel does
+        workload = Workload.objects.locked(workload_id)
         if job.workload_id == workload_id and not job.has_ended:
             _take_news(job, workload, now=now)
         workloads.mark_followed(workload_id, workload.version)

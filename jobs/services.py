@@ -11,7 +11,7 @@ from django.db import transaction
 from django.utils.translation import gettext as _
 
 from clusters import catalogue, runtimes, sources, workloads
-from clusters.models import Cluster
+from clusters.models import Cluster, Workload
 from clusters.specs import Request, Spec
 from jobs import attempts, parameters
 from jobs.models import DefinitionVersion, Job
@@ -88,10 +88,11 @@ def cancel(*, job: Job, by: Actor, now: datetime, force: bool = False) -> Job:
             raise Conflict(
                 "job-ended", _("Job %(number)s has ended; there is nothing to cancel.") % {"number": job.pk}, job=job.pk
             )
+        assert job.workload_id and job.subject
+        Workload.objects.locked(job.workload_id)  # before the event locks the subject: a claim and a report go that way
         name = by.user.get_username()
         if job.state != JobState.STOPPING:
             attempts.move(job, JobState.STOPPING, code="canceled", data={"by": name}, now=now, by_name=name)
-        assert job.workload_id and job.subject
         workloads.want_stop(job.workload_id, code="canceled", grace_s=0 if force else job.spec.stop_grace_s, now=now, by=name)
         audit.record("job.cancel", by=by, subject=job.subject, project=job.project, force=force)
     return job

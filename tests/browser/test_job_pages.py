@@ -1,0 +1,87 @@
+"""What a person sees: the list and a job's page change while they look, and fit a phone."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import expect
+
+SHOWN = ("#job-header .sub .status", "[data-log-view]", "#job-log-choices")  # what says nothing of the time that went by
+TRAINING = (
+    'for i in $(seq 1 1000); do echo "::metric name=loss step=$i::0.$((2000 - i))"; echo "::progress step=$i total=1000";'
+    ' echo "step $i of the training"; [ $i -lt 300 ] || sleep 0.2; done'
+)
+
+
+def test_a_job_is_watched_from_the_list_to_its_end(world, a_person):
+    person = a_person()
+    page = person.page
+    number = world.launch(TRAINING, name="watched")
+    row = page.locator(f"#job-{number}")
+    expect(row).to_contain_text("running", timeout=15_000)  # without a reload
+    row.get_by_role("link", name="watched").click()
+    expect(page).to_have_title("running - watched #" + str(number))
+    expect(page.locator("[data-log-view]")).to_contain_text("step 300 of the training")
+    expect(page.locator("#job-progress")).to_contain_text("of 1,000", timeout=15_000)
+    expect(page.locator(".chart h3").first).to_have_text("loss", timeout=15_000)
+    expect(page.locator(".chart canvas").first).to_be_visible(timeout=15_000)
+    expect(page.locator("[data-connection]").first).to_contain_text("live")
+    before = page.locator("#job-progress .words").inner_text()
+    expect(page.locator("#job-progress .words")).not_to_have_text(before, timeout=15_000)
+    person.picture("job")
+    page.get_by_role("button", name="Cancel", exact=True).click()
+    expect(page.get_by_role("heading", name=f"Cancel watched #{number}?")).to_be_visible()
+    page.get_by_role("button", name=f"Cancel job #{number}").click()
+    expect(page.locator("#job-header")).to_contain_text("canceled", timeout=30_000)
+    expect(page.locator("#job-header")).to_contain_text("Canceled by admin.")
+    expect(page).to_have_title(f"canceled - watched #{number}")
+    assert world.job(number)["state"] == "canceled"
+
+
+def test_what_was_watched_live_is_what_a_fresh_load_shows(world, a_person):
+    person = a_person()
+    number = world.launch("for i in $(seq 1 50); do echo line $i; sleep 0.02; done; printf 'no end'")
+    page = person.open(f"/jobs/{number}")
+    expect(page.locator("#job-header")).to_contain_text("succeeded", timeout=20_000)
+    expect(page.locator("[data-log-view]")).to_contain_text("no end")
+    live = [page.locator(shown).inner_text() for shown in SHOWN]
+    page.reload()
+    expect(page.locator("[data-log-view]")).to_contain_text("no end")
+    assert [page.locator(shown).inner_text() for shown in SHOWN] == live
+
+
+def test_a_log_can_do_nothing_to_the_page(world, a_person):
+    person = a_person()
+    number = world.launch("printf '<img src=x onerror=document.title=1><b>bold</b>\\n\\033]0;title\\007\\033[31mred\\033[0m\\n'")
+    world.wait(number)
+    page = person.open(f"/jobs/{number}")
+    view = page.locator("[data-log-view]")
+    expect(view).to_contain_text("<img src=x onerror=document.title=1><b>bold</b>")
+    expect(view).to_contain_text("red")
+    assert view.locator("img, b").count() == 0
+    expect(page).to_have_title(f"succeeded - command #{number}")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1440, 390])
+def test_pages_fit_their_screen(world, a_person, scheme, width):
+    number = world.launch("echo hello", name="a-job-with-quite-a-long-name-that-goes-on-and-on")
+    world.wait(number)
+    person = a_person(width=width, height=900 if width > 1000 else 844, scheme=scheme)
+    for name, path in (("jobs", "/jobs"), ("job-short", f"/jobs/{number}")):
+        page = person.open(path)
+        expect(page.locator("h1")).to_be_visible()
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        person.picture(f"{name}-{scheme}-{width}")
+
+
+def test_a_stranger_is_asked_to_sign_in_and_comes_back(world, browser, a_person):
+    number = world.launch("echo hello")
+    context = browser.new_context()
+    page = context.new_page()
+    page.goto(f"{world.url}/jobs/{number}")
+    expect(page.locator("[name=password]")).to_be_visible()
+    page.fill("[name=username]", "admin")
+    page.fill("[name=password]", world.said().split("the password ")[1].split()[0])
+    page.click("form button")
+    page.wait_for_url(f"**/jobs/{number}")
+    context.close()

@@ -1,0 +1,92 @@
+import hashlib
+import io
+import os
+import tarfile
+
+import pytest
+
+from clusters import sources
+from clusters.models import Source
+from projects.errors import NotFound
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def _storage(settings, tmp_path):
+    location = {"location": tmp_path / "files"}
+    settings.STORAGES = settings.STORAGES | {
+        "default": {"BACKEND": "django.core.files.storage.FileSystemStorage", "OPTIONS": location}
+    }
+
+
+@pytest.fixture
+def folder(tmp_path):
+    folder = tmp_path / "recipes" / "digits"
+    (folder / "data").mkdir(parents=True)
+    (folder / "train.py").write_text("print(1)\n")
+    (folder / "data" / "b.txt").write_text("b")
+    (folder / "data" / "a.txt").write_text("a")
+    (folder / "recipe.json").write_text("{}")
+    return folder
+
+
+def names(archive):
+    with tarfile.open(fileobj=io.BytesIO(archive)) as found:
+        return found.getnames()
+
+
+def test_the_same_files_make_the_same_bytes(folder):
+    first = sources.packed(folder)
+    for path in folder.rglob("*"):
+        os.utime(path, (0, 99))
+    (folder / "train.py").chmod(0o600)
+    (folder / "empty").mkdir()
+    assert sources.packed(folder) == first
+    assert names(first) == ["data/a.txt", "data/b.txt", "recipe.json", "train.py"]
+
+
+def test_another_byte_name_or_right_to_run_makes_another_archive(folder):
+    archives = {sources.packed(folder)}
+    (folder / "train.py").chmod(0o755)
+    archives.add(sources.packed(folder))
+    (folder / "train.py").write_text("print(2)\n")
+    archives.add(sources.packed(folder))
+    (folder / "train.py").rename(folder / "run.py")
+    archives.add(sources.packed(folder))
+    assert len(archives) == 4
+
+
+def test_an_archive_carries_no_owner_no_time_and_no_cache(folder):
+    (folder / "__pycache__").mkdir()
+    (folder / "__pycache__" / "train.pyc").write_text("x")
+    with tarfile.open(fileobj=io.BytesIO(sources.packed(folder))) as found:
+        entries = found.getmembers()
+    assert {(entry.uid, entry.gid, entry.uname, entry.mtime) for entry in entries} == {(0, 0, "", 0)}
+    assert not any("pyc" in entry.name for entry in entries)
+
+
+def test_the_same_bytes_are_kept_once_under_the_title_that_came_first():
+    first, again = sources.keep(b"bytes", title="one"), sources.keep(b"bytes", title="two")
+    assert first == again == Source.objects.get()
+    assert (first.digest, first.title, first.size_bytes) == (hashlib.sha256(b"bytes").hexdigest(), "one", 5)
+    with sources.open_archive(first.digest) as file:
+        assert file.read() == b"bytes"
+
+
+@pytest.mark.parametrize("digest", ["0" * 64, "", "../secret_key"])
+def test_a_source_that_nobody_made_is_not_found(digest):
+    with pytest.raises(NotFound):
+        sources.open_archive(digest)
+
+
+def test_a_recipe_is_a_source_by_its_name(folder, settings, tmp_path):
+    settings.BASE_DIR = tmp_path
+    (tmp_path / "recipes" / "draft").mkdir()  # no recipe.json, no recipe
+    assert sources.recipes() == ["digits"]
+    source = sources.of_recipe("digits")
+    assert (source.title, source.digest) == ("recipe digits", hashlib.sha256(sources.packed(folder)).hexdigest())
+    for unknown in ("draft", "../recipes/digits"):
+        with pytest.raises(NotFound) as refused:
+            sources.of_recipe(unknown)
+        assert refused.value.data == {"known": ["digits"]}

@@ -1,0 +1,72 @@
+"""What must hold in the data, and a way to break each of it."""
+
+import pytest
+from django.apps import apps
+from django.db.models import ProtectedError
+
+from jobs.models import Attempt, DefinitionVersion, Job, JobDefinition
+from tests.clusters import constraints
+from tests.factories import NOON, a_definition, a_job, a_workload
+
+pytestmark = pytest.mark.django_db
+MODELS = list(apps.get_app_config("jobs").get_models())
+
+
+def another_attempt(**change):
+    job = a_job()
+    values = {"job": job, "number": 2, "workload": a_workload(project=job.project), "created_at": NOON} | change
+    return Attempt.objects.create(**values)
+
+
+def changed(**change):
+    Job.objects.filter(pk=a_job().pk).update(**change)
+
+
+def the_same_version_twice():
+    version = a_definition()
+    version.pk = None
+    version.save(force_insert=True)
+
+
+def the_same_definition_twice():
+    one = a_definition().definition
+    JobDefinition.objects.create(project=one.project, slug=one.slug, title="x", created_at=NOON)
+
+
+CASES = {
+    "attempt.workload": lambda: another_attempt(workload=a_job().workload),
+    "definition_once_a_project": the_same_definition_twice,
+    "version_once_a_definition": the_same_version_twice,
+    "job_state_known": lambda: changed(state="asleep"),
+    "job_ended_has_moment": lambda: changed(state="failed"),
+    "attempt_once_a_job": lambda: another_attempt(number=1),
+}
+
+
+def test_every_constraint_has_a_case():
+    assert set(CASES) == constraints.named(MODELS)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_constraint_holds(name):
+    constraints.broken(name, CASES, MODELS)
+
+
+def test_a_moment_of_the_end_without_an_end_is_refused_too():
+    constraints.broken("job_ended_has_moment", {"job_ended_has_moment": lambda: changed(ended_at=NOON)}, MODELS)
+
+
+def test_what_the_constraints_allow():
+    assert another_attempt().number == 2
+
+
+def test_what_others_hang_from_stays():
+    job = a_job()
+    for row in (job.workload, job.subject, job.version, job.version.definition, job.project, job.created_by):
+        if row == job.created_by:
+            row.delete()
+            continue
+        with pytest.raises(ProtectedError):
+            row.delete()
+    job.refresh_from_db()
+    assert (job.created_by, DefinitionVersion.objects.count()) == (None, 1)

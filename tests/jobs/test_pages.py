@@ -1,0 +1,199 @@
+"""The pages of jobs: the list, one job, and its cancellation."""
+
+from __future__ import annotations
+
+import json
+import shlex
+
+import pytest
+from django.test import Client
+
+from clusters import scheduling, sweep
+from jobs.attempts import follow
+from jobs.models import Job
+from tests.clusters import steps
+from tests.factories import NOON, a_host, a_job, a_project
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def as_(db):
+    """as_(user): a browser in which that user is signed in."""
+
+    def sign_in(user) -> Client:
+        browser = Client(raise_request_exception=False)
+        browser.force_login(user)
+        return browser
+
+    return sign_in
+
+
+def jobs_of(answer):
+    return [job.pk for job in answer.context["jobs"]]
+
+
+# -- The list ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_a_list_takes_six_queries_however_many_there_are(as_, vision, count, django_assert_num_queries):
+    for _ in range(count):
+        a_job(project=vision.project, by=vision.member)
+    Job.objects.update(state="running", started_at=NOON)
+    browser = as_(vision.viewer)
+    with django_assert_num_queries(6):  # session, user, projects, jobs, progress, projects of the navigation
+        answer = browser.get("/jobs")
+    assert len(jobs_of(answer)) == count
+    assert answer.content.decode().count('<tr id="job-') == count
+
+
+def test_a_list_shows_what_waits_and_why(as_, vision):
+    job = a_job(project=vision.project, by=vision.member, name="vit-<b16>")
+    scheduling.schedule(now=NOON)
+    text = as_(vision.viewer).get("/jobs").content.decode()
+    assert "vit-&lt;b16&gt;" in text and "vit-<b16>" not in text
+    assert "No host has cpu: enrol one, and it starts." in text
+    assert f'href="/jobs/{job.pk}"' in text
+
+
+def test_a_list_is_of_ones_own_teams_and_of_one_project_when_asked(as_, vision):
+    other = a_project(team=vision.team, slug="bert")
+    one, two = a_job(project=vision.project, by=vision.member), a_job(project=other, by=vision.member)
+    viewer = as_(vision.viewer)
+    assert jobs_of(viewer.get("/jobs")) == [two.pk, one.pk]
+    assert jobs_of(viewer.get("/jobs?project=bert")) == [two.pk]
+    assert jobs_of(as_(vision.stranger).get("/jobs")) == []
+    assert as_(vision.stranger).get("/jobs?project=bert").status_code == 404
+
+
+def test_a_list_goes_on_at_its_cursor(as_, vision):
+    made = [a_job(project=vision.project, by=vision.member).pk for _ in range(3)][::-1]
+    viewer = as_(vision.viewer)
+    first = viewer.get("/jobs?limit=2")
+    assert (jobs_of(first), first.context["next_cursor"]) == (made[:2], made[1])
+    assert f"cursor={made[1]}" in first.content.decode()
+    last = viewer.get(f"/jobs?limit=2&cursor={made[1]}")
+    assert (jobs_of(last), last.context["next_cursor"]) == (made[2:], None)
+
+
+def test_an_empty_list_says_how_to_launch(as_, vision):
+    text = as_(vision.viewer).get("/jobs").content.decode()
+    assert "No jobs yet" in text and "/api/v1/jobs" in text
+
+
+def test_a_wrong_query_is_a_page_that_says_so(as_, vision):
+    answer = as_(vision.viewer).get("/jobs?cursor=x")
+    assert (answer.status_code, answer["Content-Type"]) == (422, "text/html; charset=utf-8")
+
+
+def test_who_is_not_signed_in_is_asked_to(client, vision):
+    job = a_job(project=vision.project, by=vision.member)
+    for path in ("/jobs", f"/jobs/{job.pk}"):
+        answer = client.get(path)
+        assert (answer.status_code, answer["Location"]) == (302, f"/sign-in?next={path}")
+    assert client.post(f"/jobs/{job.pk}/cancellation").status_code == 302
+    assert Job.objects.get().state == "queued"
+
+
+# -- One job -------------------------------------------------------------------------------------------------
+
+
+def test_a_job_page_tells_what_was_launched_and_where_it_stands(as_, vision):
+    a_host(name="tpu-1")
+    job = a_job(project=vision.project, by=vision.member, command="echo '<hello>'", name="vit-b16")
+    scheduling.schedule(now=NOON)
+    answer = as_(vision.viewer).get(f"/jobs/{job.pk}")
+    text = answer.content.decode()
+    assert (answer.status_code, answer.context["job"], answer.context["may_cancel"]) == (200, job, False)
+    assert "vit-b16" in text and "tpu-1" in text and "<hello>" not in text
+    assert answer.context["command_line"] == """/bin/sh -c 'echo '"'"'<hello>'"'"''"""
+    assert [event.code for event in answer.context["events"]] == ["job.queued"]  # not its workload's
+    assert f"/api/v1/jobs/{job.pk}/log" in text
+
+
+def test_the_request_that_is_shown_launches_the_same_again(as_, vision, script):
+    job = a_job(project=vision.project, by=vision.member, command="echo 'it''s'", name="vit", resources={"chips": 1})
+    body = as_(vision.member).get(f"/jobs/{job.pk}").context["curl"].partition("--json ")[2]
+    (text,) = shlex.split(body)
+    number = script(vision.member).post("/api/v1/jobs", json.loads(text)).json()["number"]
+    again = Job.objects.get(pk=number)
+    assert (again.spec, again.request, again.name, again.parameters) == (job.spec, job.request, job.name, job.parameters)
+
+
+@pytest.mark.parametrize("attempts", [1, 3])
+def test_a_job_page_takes_eleven_queries_however_much_there_is(as_, vision, attempts, django_assert_num_queries):
+    a_host()
+    job = a_job(project=vision.project, by=vision.member)
+    for number in range(1, attempts):
+        scheduling.schedule(now=NOON)
+        sweep.end_unclaimed({}, now=steps.after(60 * number))
+        follow(now=steps.after(61 * number))
+    assert job.attempts.count() == attempts
+    browser = as_(vision.member)
+    with django_assert_num_queries(11):
+        assert browser.get(f"/jobs/{job.pk}").status_code == 200
+
+
+def test_a_strangers_job_is_no_page(as_, vision):
+    job = a_job(project=vision.project, by=vision.member)
+    stranger = as_(vision.stranger)
+    assert stranger.get(f"/jobs/{job.pk}").status_code == 404
+    assert stranger.get(f"/jobs/{job.pk}").content != b"" and stranger.get("/jobs/99999").status_code == 404
+
+
+# -- Its cancellation ----------------------------------------------------------------------------------------
+
+
+def test_a_form_that_cancels_leads_back_to_the_job(as_, vision):
+    job = a_job(project=vision.project, by=vision.member)
+    answer = as_(vision.member).post(f"/jobs/{job.pk}/cancellation")
+    assert (answer.status_code, answer["Location"]) == (302, f"/jobs/{job.pk}")
+    job.refresh_from_db()
+    assert (job.state, steps.state(job.workload)[:2]) == ("stopping", ("exited", "stop"))
+
+
+def test_a_page_that_cancels_gets_the_new_header(as_, vision):
+    job = a_job(project=vision.project, by=vision.member)
+    answer = as_(vision.member).post(f"/jobs/{job.pk}/cancellation", headers={"HX-Request": "true"})
+    text = answer.content.decode()
+    assert (answer.status_code, text.count('id="job-header"'), "<html" in text) == (200, 1, False)
+    assert 'data-state="stopping"' in text and "Canceled by member." in text
+
+
+def test_a_form_may_force_it(as_, vision):
+    host = a_host()
+    job = a_job(project=vision.project, by=vision.member)
+    scheduling.schedule(now=NOON)
+    steps.claim(job.workload)
+    as_(vision.member).post(f"/jobs/{job.pk}/cancellation", {"force": ""})
+    assert steps.open_orders(host) == [("stop", {"grace_s": 0})]
+
+
+@pytest.mark.parametrize(("who", "status"), [("viewer", 403), ("stranger", 404)])
+def test_who_may_not_cancel_stops_nothing(as_, vision, who, status):
+    job = a_job(project=vision.project, by=vision.member)
+    for headers in ({}, {"HX-Request": "true"}):
+        assert as_(getattr(vision, who)).post(f"/jobs/{job.pk}/cancellation", headers=headers).status_code == status
+    assert (Job.objects.get().state, steps.state(job.workload)[:2]) == ("queued", ("waiting", "run"))
+
+
+def test_a_cancellation_is_no_link(as_, vision):
+    job = a_job(project=vision.project, by=vision.member)
+    assert as_(vision.member).get(f"/jobs/{job.pk}/cancellation").status_code == 405
+    assert Job.objects.get().state == "queued"
+
+
+def test_a_foreign_form_cancels_nothing(vision):
+    job = a_job(project=vision.project, by=vision.member)
+    strict = Client(enforce_csrf_checks=True)
+    strict.force_login(vision.member)
+    assert strict.post(f"/jobs/{job.pk}/cancellation").status_code == 403
+    assert Job.objects.get().state == "queued"
+
+
+def test_what_has_ended_is_not_canceled(as_, vision):
+    job = a_job(project=vision.project, by=vision.member)
+    Job.objects.update(state="failed", ended_at=NOON)
+    assert as_(vision.member).post(f"/jobs/{job.pk}/cancellation").status_code == 409
+    assert steps.state(job.workload)[:2] == ("waiting", "run")
