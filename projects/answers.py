@@ -32,12 +32,19 @@ class PanelErrorMiddleware:
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         request.id = secrets.token_urlsafe(9)  # type: ignore[attr-defined]  # 12 characters
-        response = self.get_response(request)
+        response = _refuse_nul(request) or self.get_response(request)
         response["X-Request-Id"] = request.id  # type: ignore[attr-defined]
         return response
 
     def process_exception(self, request: HttpRequest, exception: Exception) -> HttpResponse | None:
         return answer(request, exception) if isinstance(exception, PanelError) else None
+
+
+def _refuse_nul(request: HttpRequest) -> HttpResponse | None:
+    """No name holds a NUL, and PostgreSQL takes no text that does: whatever is looked for by one does not exist."""
+    if "\0" not in request.path:
+        return None
+    return answer(request, NotFound("no-such-page", _("There is no such page.")))
 
 
 def answer(request: HttpRequest, error: PanelError) -> HttpResponse:

@@ -174,3 +174,8 @@ def test_an_error_page_that_cannot_be_rendered_still_answers(visitor, settings, 
 
 def test_a_request_that_failed_before_it_had_an_id_is_answered(rf):
     assert page_500(rf.get("/x")).content.decode().endswith("id.|")
+
+
+def test_an_address_with_a_nul_does_not_exist(visitor):
+    response = visitor.get("/api/v1/clusters/a%00b")
+    assert (response.status_code, response.json()["code"]) == (404, "no-such-page")
