@@ -395,7 +395,10 @@ def test_pythonunbuffered_is_left_as_it_is_set(rank):
 
 def test_the_command_blocks_and_ignores_no_signal(rank):
     rank.run("grep", "-E", "Sig(Blk|Ign)", "/proc/self/status")
-    assert rank.log() == b"SigBlk:\t0000000000000000\nSigIgn:\t0000000000000000\n"
+    masks = [int(line.split()[1], 16) for line in rank.log().splitlines()]
+    # Two real-time signals are the C library's own: nobody may set them, and who starts the tests may have.
+    ours = sum(1 << (number - 1) for number in signal.valid_signals())
+    assert [mask & ours for mask in masks] == [0, 0]
 
 
 def test_the_command_leads_a_session_with_nothing_open_and_goes_first_when_memory_is_out(rank):
