@@ -15,7 +15,6 @@ done                        all of it is with the panel; the folder goes KEEP_DO
 
 from __future__ import annotations
 
-import fcntl
 import os
 import shutil
 import time
@@ -24,7 +23,7 @@ from contextlib import suppress
 from pathlib import Path
 from uuid import UUID
 
-from agent import notes
+from agent import locks, notes
 from agent.protocol import ENDED, PART_OUTPUT, PART_PREPARE, RankReport
 from agent.spool import SpoolReader
 
@@ -94,17 +93,7 @@ class WorkloadFolder:
 
     def is_supervised(self) -> bool:
         """A supervisor lives here: it holds the lock until it ends."""
-        try:
-            alive = os.open(self.rank_folder / "alive", os.O_RDWR)
-        except FileNotFoundError:
-            return False
-        try:
-            fcntl.flock(alive, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            return False
-        except BlockingIOError:
-            return True
-        finally:
-            os.close(alive)
+        return locks.is_held(self.rank_folder / "alive")
 
     def supervisor_note(self, name: str) -> dict[str, object] | None:
         """`started`, `running` or `end`, as the supervisor wrote it; None: not there."""

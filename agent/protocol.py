@@ -241,7 +241,7 @@ class Report:
                 times=tuple((int(o), int(t)) for o, t in json.loads(entry.get(b"t", b"[]"))),
                 gaps=tuple(Gap(*map(int, g)) for g in json.loads(entry.get(b"g", b"[]"))),
             )
-        except (KeyError, TypeError, UnicodeDecodeError) as error:
+        except (KeyError, TypeError, UnicodeDecodeError, RecursionError, OverflowError) as error:
             raise ValueError(f"not a report: {error!r}") from error
 
 

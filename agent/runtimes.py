@@ -8,7 +8,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import logging
 import os
 import re
@@ -20,7 +19,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from agent import notes
+from agent import locks, notes
 from agent.spool import SpoolReader
 
 logger = logging.getLogger(__name__)
@@ -42,17 +41,7 @@ class Build:
 
     @property
     def is_running(self) -> bool:
-        try:
-            alive = os.open(self.folder / "alive", os.O_RDWR)
-        except FileNotFoundError:
-            return False
-        try:
-            fcntl.flock(alive, fcntl.LOCK_SH | fcntl.LOCK_NB)
-            return False
-        except BlockingIOError:
-            return True
-        finally:
-            os.close(alive)
+        return locks.is_held(self.folder / "alive")
 
     @property
     def is_beginning(self) -> bool:

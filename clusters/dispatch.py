@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 from datetime import datetime
 
+import redis
 from celery import current_app
 from django.db.models import F
 from kombu import Queue
@@ -30,6 +31,9 @@ def dispatch(*, now: datetime) -> int:
     for order in due:
         try:
             publish(order)
+        except redis.exceptions.ResponseError as error:  # of this host's list alone: the inbox mends it
+            logger.warning("order not taken order=%s host=%s error=%r", order.pk, order.host_id, error)
+            continue
         except Exception as error:  # kombu raises what its transports raise
             logger.warning("order not sent order=%s host=%s error=%r", order.pk, order.host_id, error)
             break

@@ -45,6 +45,12 @@ def apply_quietly(host: Host) -> None:
         logger.warning("redis user not made yet host=%s error=%r", host.pk, error)
 
 
+def shut_out(connection: redis.Redis, host_id: object) -> None:
+    """Its user can do nothing, and its connections end, until `apply` makes the user anew."""
+    connection.execute_command("ACL", "SETUSER", user_name(host_id), "reset")
+    connection.execute_command("CLIENT", "KILL", "USER", user_name(host_id))
+
+
 def remove(connection: redis.Redis, host_id: object) -> None:
     """A retired host can no longer connect, and its keys go."""
     key = str(host_id)

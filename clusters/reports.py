@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import logging
 from collections import defaultdict
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from uuid import UUID
@@ -34,57 +36,61 @@ class Acks:
         self.wanted[file] = protocol.ACK_REFUSED
 
 
-def take_log(host: Host, reports: list[protocol.Report], acks: Acks, *, now: datetime) -> None:
+def about_a_rank(take: Callable[..., None]) -> Callable[..., None]:
+    """Of a file of no rank of this host the host hears that it is refused; else `take` gets the rank and the kind of file."""
+
+    @functools.wraps(take)
+    def taken(host: Host, reports: list[protocol.Report], acks: Acks, *, now: datetime) -> None:
+        found = _rank_of(host, reports[0].file)
+        if found is None:
+            acks.refuse(reports[0].file)
+        else:
+            take(*found, reports, acks, now=now)
+
+    return taken
+
+
+@about_a_rank
+def take_log(rank: Rank, part: str, reports: list[protocol.Report], acks: Acks, *, now: datetime) -> None:
     """Log bytes of one file, in the order of the stream."""
-    file = reports[0].file
-    found = _rank_of(host, file)
-    if found is None:
-        acks.refuse(file)
-        return
-    rank, part = found
     if part not in protocol.PARTS:
-        acks.refuse(file)
+        acks.refuse(reports[0].file)
         return
     log = logs.open_log(subject=rank.workload.subject, workload_id=rank.workload_id, rank=rank.number, part=part)
-    acks.want(file, logs.append_many(log, [logs.Chunk(r.offset, r.data, r.times, r.gaps) for r in reports], now=now))
+    chunks = [logs.Chunk(report.offset, report.data, report.times, report.gaps) for report in reports]
+    acks.want(reports[0].file, logs.append_many(log, chunks, now=now))
 
 
-def take_states(host: Host, reports: list[protocol.Report], acks: Acks, *, now: datetime) -> None:
+@about_a_rank
+def take_states(rank: Rank, _kind: str, reports: list[protocol.Report], acks: Acks, *, now: datetime) -> None:
     """Lines of a rank's `states` file. A line that is no report is passed over and becomes an event of the host."""
-    file = reports[0].file
-    found = _rank_of(host, file)
-    if found is None:
-        acks.refuse(file)
-        return
-    rank, _ = found
     lines, rank.states_offset = _new_lines(reports, rank.states_offset)
     for line in lines:
-        _take_line(host, rank, line, now=now)
+        _take_line(rank.host, rank, line, now=now)
     Rank.objects.filter(pk=rank.pk).update(states_offset=rank.states_offset)
-    acks.want(file, rank.states_offset)
+    acks.want(reports[0].file, rank.states_offset)
 
 
-def take_points(host: Host, reports: list[protocol.Report], acks: Acks, *, now: datetime) -> None:
+@about_a_rank
+def take_points(rank: Rank, _kind: str, reports: list[protocol.Report], acks: Acks, *, now: datetime) -> None:
     """Lines of a rank's `points` file: what its trainer measured. A line that is none is passed over."""
-    file = reports[0].file
-    found = _rank_of(host, file)
-    if found is None:
-        acks.refuse(file)
-        return
-    rank, _ = found
     lines, rank.points_offset = _new_lines(reports, rank.points_offset)
-    series: dict[str, Columns] = {}
+    series: dict[str, tuple[list[int], list[int], list[float]]] = {}
     for line in lines:
         try:
             points = protocol.PointsLine.from_line(line)
         except ValueError as error:
-            _set_line_aside(host, "points", line, error, now=now)
+            _set_line_aside(rank.host, "points", line, error, now=now)
             continue
         for name, columns in points.series.items():
-            series[name] = series.get(name, EMPTY).plus(Columns(*columns))
-    metrics.append(rank.workload.subject, series, workload_id=rank.workload_id, rank=rank.number)
+            steps, walls, values = series.setdefault(name, ([], [], []))
+            steps += columns[0]
+            walls += columns[1]
+            values += columns[2]
+    found = {name: Columns(*columns) for name, columns in series.items()}
+    metrics.append(rank.workload.subject, found, workload_id=rank.workload_id, rank=rank.number)
     Rank.objects.filter(pk=rank.pk).update(points_offset=rank.points_offset)
-    acks.want(file, rank.points_offset)
+    acks.want(reports[0].file, rank.points_offset)
 
 
 def take_samples(host: Host, reports: list[protocol.Report], acks: Acks, *, now: datetime) -> None:

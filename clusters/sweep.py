@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from datetime import datetime, timedelta
 from uuid import UUID
 
+import redis
 from django.conf import settings
 from django.db import transaction
 from django.db.models import F, Q
@@ -43,8 +44,16 @@ def resend(silent: dict[UUID, float], *, now: datetime) -> None:
         if silent.get(order.host_id, 0) > settings.PLACE_SILENT_S:
             continue
         is_due = now - order.sent_at >= timedelta(seconds=min(2**order.sent_times, RESEND_CAP_S))
-        if is_due and not client().llen(protocol.orders_key(str(order.host_id))):
+        if is_due and _has_empty_list(order.host_id):
             Order.objects.filter(pk=order.pk, sent_at=order.sent_at).update(sent_at=None)
+
+
+def _has_empty_list(host_id: UUID) -> bool:
+    """Not so when the host has made something else of it: the inbox mends that."""
+    try:
+        return not client().llen(protocol.orders_key(str(host_id)))
+    except redis.exceptions.ResponseError:
+        return False
 
 
 def end_unclaimed(silent: dict[UUID, float], *, now: datetime) -> None:

@@ -9,10 +9,11 @@ from __future__ import annotations
 import logging
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any, cast
+from typing import cast
 from uuid import UUID
 
 import redis
@@ -21,12 +22,11 @@ from django.db import InterfaceError, OperationalError, transaction
 from django.utils import timezone
 
 from agent import protocol
-from clusters import holding, host_access, silence
-from clusters.models import Host, Rank
+from clusters import holding, silence
+from clusters.models import Host
 from clusters.reports import Acks, take_heartbeat, take_log, take_points, take_samples, take_states
-from clusters.states import RankState
+from controlpanel.host_keys import HostKeys
 from monitoring import events, segments, streams
-from monitoring.models import Log
 from monitoring.waking import STREAM, Waker
 
 logger = logging.getLogger(__name__)
@@ -41,8 +41,7 @@ KINDS: dict[str, Callable[..., None]] = {
 PACE_S = 0.02  # at most 50 commits a second: one writer without pauses makes every other wait (SQLite)
 READ_COUNT = 64  # entries of one host a read
 SEALS_A_TICK = 8
-FORGET_EVERY_S = 300.0
-FORGET_AFTER_S = 7200.0  # twice as long as a host keeps what it has shipped
+MEND_PAUSE_S = 0.2
 
 Entry = tuple[bytes, dict[bytes, bytes]]
 Batch = dict[UUID, list[Entry]]
@@ -52,41 +51,51 @@ Batch = dict[UUID, list[Entry]]
 class Inbox:
     name: str = "inbox"
     hosts: dict[UUID, Host] = field(default_factory=dict)
-    applied: dict[UUID, str] = field(default_factory=dict)  # host -> password hash that its Redis user has
-    redis_run_id: str = ""
+    keys: HostKeys = field(default_factory=HostKeys)
     looked_at: float = 0.0  # monotonic
     committed_at: float = 0.0
     pending: Batch = field(default_factory=dict)
     unsealed_bytes: int = 0  # taken since the last look for what can be sealed
-    forgot_at: float = 0.0
 
     def __post_init__(self) -> None:
         self.waker = Waker(self.name)
 
     def tick(self) -> None:
         """Take what has arrived; each second, see to hosts, users and reading time."""
-        if time.monotonic() - self.looked_at >= 1:
-            self._look_around(now=timezone.now())
-            self._seal()
-            self.looked_at = time.monotonic()
-        batch, self.pending = self.pending or self._read(block_ms=None), {}
-        if batch:
-            self._take(batch, now=timezone.now())
-            self.committed_at = time.monotonic()
-            self.unsealed_bytes += sum(len(fields.get(b"d", b"")) for entries in batch.values() for _, fields in entries)
-        if self.unsealed_bytes >= settings.LOG_SEAL_BYTES:
-            self._seal()
+        with self._mending():
+            if time.monotonic() - self.looked_at >= 1:
+                self._look_around(now=timezone.now())
+                self._seal()
+                self.looked_at = time.monotonic()
+            batch, self.pending = self.pending or self._read(block_ms=None), {}
+            if batch:
+                self._take(batch, now=timezone.now())
+                self.committed_at = time.monotonic()
+                self.unsealed_bytes += sum(len(fields.get(b"d", b"")) for entries in batch.values() for _, fields in entries)
+            if self.unsealed_bytes >= settings.LOG_SEAL_BYTES:
+                self._seal()
 
     def wait(self) -> None:
         """Until a host reports, one enrols, or a second has passed."""
         time.sleep(max(0.0, self.committed_at + PACE_S - time.monotonic()))
-        self.pending = self._read(block_ms=1000)
+        with self._mending():
+            self.pending = self._read(block_ms=1000)
+
+    @contextmanager
+    def _mending(self) -> Iterator[None]:
+        """A command that Redis refuses is of a key that a host has put there: that is mended, and the next tick goes on."""
+        try:
+            yield
+        except redis.exceptions.ResponseError as error:
+            logger.warning("redis refused a command error=%r", error)
+            self.keys.mend(streams.reader(), self.hosts, now=timezone.now())
+            time.sleep(MEND_PAUSE_S)  # should it be something else, it is said a few times a second and not a thousand
 
     # -- Reading ---------------------------------------------------------------------------------------
 
     def _read(self, *, block_ms: int | None) -> Batch:
         """All that has not been deleted yet: the streams hold only what is not stored."""
-        keys: dict[str, bytes | str] = {protocol.reports_key(str(host)): "0" for host in self.hosts}
+        keys: dict[str, bytes | str] = {protocol.reports_key(str(host)): "0" for host in self.keys.readable(self.hosts)}
         keys[STREAM] = self.waker.last_id
         found = streams.reader().xread(keys, count=READ_COUNT, block=block_ms)  # type: ignore[arg-type]
         batch: Batch = {}
@@ -115,7 +124,8 @@ class Inbox:
             logger.exception("batch failed, taking its reports one by one")
             acks = self._take_apart(works, now=now)
             self._note_heard(batch, now)
-        self._acknowledge(batch, acks)
+        taken = {host: [entry_id for entry_id, _ in entries] for host, entries in batch.items()}
+        self.keys.acknowledge(streams.reader(), taken, acks)
 
     def _sorted(self, host: Host, entries: list[Entry], now: datetime) -> Iterable[Work]:
         """The entries of one host as one piece of work a file; what is no report, or of another session, is dropped."""
@@ -169,66 +179,12 @@ class Inbox:
             for host in stale:
                 self.hosts[host].heard_at = now
 
-    def _acknowledge(self, batch: Batch, acks: dict[UUID, Acks]) -> None:
-        """After commit. A crash before it only makes the host's entries be read once more."""
-        pipeline = streams.reader().pipeline(transaction=False)
-        for host, entries in batch.items():
-            if acks[host].wanted:
-                pipeline.hset(protocol.acks_key(str(host)), mapping=acks[host].wanted)
-            pipeline.xdel(protocol.reports_key(str(host)), *(entry_id for entry_id, _ in entries))
-        pipeline.execute()
-
     # -- Each second -------------------------------------------------------------------------------------
 
     def _look_around(self, *, now: datetime) -> None:
         self.hosts = {host.pk: host for host in Host.objects.in_service().select_related("subject")}
-        connection = streams.reader()
-        run_id = cast("dict[str, Any]", connection.info("server"))["run_id"]
-        if run_id != self.redis_run_id:
-            self.applied = {}
-        missing = [
-            (host.pk, host.redis_password_hash)
-            for host in self.hosts.values()
-            if self.applied.get(host.pk) != host.redis_password_hash
-        ]
-        if missing:
-            host_access.apply(connection, missing)
-            self.applied |= dict(missing)
-        if run_id != self.redis_run_id:
-            self._tell_all_offsets(connection)
-            self.redis_run_id = run_id
-        for gone in set(self.applied) - set(self.hosts):
-            host_access.remove(connection, gone)
-            del self.applied[gone]
-        if time.monotonic() - self.forgot_at >= FORGET_EVERY_S:
-            self._forget_old_acks(connection, now=now)
-            self.forgot_at = time.monotonic()
+        self.keys.tend(streams.reader(), self.hosts, now=now)
         self._note_reading(now)
-
-    def _forget_old_acks(self, connection: redis.Redis, *, now: datetime) -> None:
-        """Files of ranks that ended long ago: a host that comes back with one is told anew when it ships from its start."""
-        for host in self.hosts:
-            key = protocol.acks_key(str(host))
-            of_workload: dict[str, list[bytes]] = defaultdict(list)
-            for file in cast("list[bytes]", connection.hkeys(key)):
-                of_workload[file.decode().partition("/")[0]].append(file)
-            recent = Rank.objects.filter(host=host).exclude(ended_at__lt=now - timedelta(seconds=FORGET_AFTER_S))
-            for workload_id in recent.values_list("workload_id", flat=True):
-                of_workload.pop(str(workload_id), None)
-            if of_workload:
-                connection.hdel(key, *(file for files in of_workload.values() for file in files))  # type: ignore[arg-type]
-
-    def _tell_all_offsets(self, connection: redis.Redis) -> None:
-        """To a Redis that is new to us: what is wanted of every file that may still come."""
-        pipeline = connection.pipeline(transaction=False)
-        open_ranks = Rank.objects.filter(host__in=self.hosts).exclude(state=RankState.ENDED)
-        for rank in open_ranks:
-            wanted = {protocol.states_file(str(rank.workload_id), rank.number): rank.states_offset}
-            wanted[protocol.points_file(str(rank.workload_id), rank.number)] = rank.points_offset
-            for log in Log.objects.filter(workload_id=rank.workload_id, rank=rank.number):
-                wanted[protocol.log_file(str(rank.workload_id), rank.number, log.part)] = log.head_offset
-            pipeline.hset(protocol.acks_key(str(rank.host_id)), mapping=wanted)
-        pipeline.execute()
 
     def _note_reading(self, now: datetime) -> None:
         """A gap in reading starts the count of every host's silence anew."""

@@ -13,6 +13,7 @@ from clusters.enrolment import hashed
 from clusters.models import Host, Loop, Rank
 from clusters.states import HostState
 from controlpanel import inbox
+from controlpanel.host_keys import HostKeys
 from controlpanel.inbox import Inbox
 from monitoring import logs, metrics
 from monitoring.models import Log
@@ -121,7 +122,7 @@ def test_what_a_host_reports_is_stored_acknowledged_and_deleted(panel, host, wor
 def test_a_crash_after_the_commit_makes_it_read_all_once_more_and_changes_nothing(panel, host, workload, monkeypatch):
     panel.sends(host, log_report(workload), states_report(workload))
     with monkeypatch.context() as patch, pytest.raises(ZeroDivisionError):
-        patch.setattr(Inbox, "_acknowledge", lambda *_: 1 / 0)
+        patch.setattr(HostKeys, "acknowledge", lambda *_: 1 / 0)
         panel.tick()
     assert (panel.left(host), steps.state(workload)[0]) == (2, "running")
     panel.inbox = Inbox()
@@ -297,7 +298,7 @@ def test_acks_of_files_long_ended_are_forgotten(panel, host, workload):
     panel.redis.hset(protocol.acks_key(str(host.pk)), "no/such/file", "refused")
     panel.tick(at=7100)
     assert protocol.log_file(str(ended.pk), 0, "output") in panel.acks(host)
-    panel.inbox.forgot_at = -10_000.0
+    panel.inbox.keys._forgot_at = -10_000.0
     panel.tick(at=7201)
     files = set(panel.acks(host))
     assert protocol.log_file(str(ended.pk), 0, "output") not in files and "no/such/file" not in files
