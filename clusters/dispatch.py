@@ -10,11 +10,13 @@ from datetime import datetime
 
 import redis
 from celery import current_app
+from django.db import transaction
 from django.db.models import F
 from kombu import Queue
 
 from agent import protocol
 from clusters.models import Order
+from clusters.models.orders import OrderKind
 from clusters.states import HostState
 
 logger = logging.getLogger(__name__)
@@ -27,7 +29,7 @@ def dispatch(*, now: datetime) -> int:
     Stops at the first failure until the next tick: a broker that is away would hold up each of them.
     """
     due = Order.objects.open().filter(sent_at=None).exclude(host__state=HostState.RETIRED).order_by("created_at", "pk")[:BATCH]
-    sent = 0
+    sent: list[Order] = []
     for order in due:
         try:
             publish(order)
@@ -37,9 +39,21 @@ def dispatch(*, now: datetime) -> int:
         except Exception as error:  # kombu raises what its transports raise
             logger.warning("order not sent order=%s host=%s error=%r", order.pk, order.host_id, error)
             break
-        Order.objects.filter(pk=order.pk, sent_at=None).update(sent_at=now, sent_times=F("sent_times") + 1)
-        sent += 1
-    return sent
+        sent.append(order)
+    _note_sent(sent, now=now)
+    return len(sent)
+
+
+def _note_sent(sent: list[Order], *, now: datetime) -> None:
+    """In one go; what was changed while it was on its way (a stop with less grace) stays to be sent."""
+    starts = [order.pk for order in sent if order.kind == OrderKind.START]
+    changes = {"sent_at": now, "sent_times": F("sent_times") + 1}
+    with transaction.atomic():
+        if starts:
+            Order.objects.filter(pk__in=starts, sent_at=None).update(**changes)
+        for order in sent:
+            if order.kind != OrderKind.START:
+                Order.objects.filter(pk=order.pk, sent_at=None, data=order.data).update(**changes)
 
 
 def publish(order: Order) -> None:

@@ -19,6 +19,8 @@ from clusters.states import HostState, Wanted, WorkloadState
 
 logger = logging.getLogger(__name__)
 
+PLACED_A_COMMIT = 50
+
 
 def schedule(*, now: datetime) -> int:
     """One pass over all that wait: start what fits, leave the others their reason. Returns how many were placed."""
@@ -27,13 +29,14 @@ def schedule(*, now: datetime) -> int:
     ]
     if not line:
         return 0
-    placed, refusals = 0, []
-    for waiting, decision in plan(line, inventory()):
-        if isinstance(decision, Refusal):
-            refusals.append((waiting.workload, decision))
-        elif _apply(waiting.workload, decision, now=now):
-            placed += 1
-    _leave_reasons(refusals)
+    decisions = [(waiting.workload, decision) for waiting, decision in plan(line, inventory())]
+    choices = [(workload, decision) for workload, decision in decisions if isinstance(decision, Choice)]
+    placed = 0
+    # A commit for several: each waits for its turn among all that write (SQLite has one), and twenty waits are a second.
+    for start in range(0, len(choices), PLACED_A_COMMIT):
+        with transaction.atomic():
+            placed += sum(_apply(workload, choice, now=now) for workload, choice in choices[start : start + PLACED_A_COMMIT])
+    _leave_reasons((workload, decision) for workload, decision in decisions if isinstance(decision, Refusal))
     return placed
 
 
