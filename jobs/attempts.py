@@ -18,6 +18,7 @@ from monitoring import events
 
 logger = logging.getLogger(__name__)
 BATCH = 500
+FOLLOWED_A_COMMIT = 20
 
 WHILE_IT_LIVES = {
     WorkloadState.WAITING: JobState.QUEUED,
@@ -49,11 +50,14 @@ def follow(*, now: datetime) -> int:
     One that raises is logged and passed over, so that it delays no other.
     """
     moved = list(Workload.objects.not_followed("job").values_list("pk", flat=True)[:BATCH])
-    for workload_id in moved:
-        try:
-            _follow(workload_id, now=now)
-        except Exception:
-            logger.exception("cannot follow workload=%s", workload_id)
+    # A commit for several, as in scheduling.
+    for start in range(0, len(moved), FOLLOWED_A_COMMIT):
+        with transaction.atomic():
+            for workload_id in moved[start : start + FOLLOWED_A_COMMIT]:
+                try:
+                    _follow(workload_id, now=now)
+                except Exception:
+                    logger.exception("cannot follow workload=%s", workload_id)
     return len(moved)
 
 
