@@ -61,7 +61,7 @@ def run(settings: Settings) -> int:
     panel = Panel(settings.panel)
     identity = home.identity()
     while not stop.is_set():
-        if identity is None or identity.panel != panel.address:
+        if identity is None:
             identity = enrol(
                 home,
                 panel,
@@ -139,7 +139,10 @@ class Agent:
             self._worker.tend(is_deaf=self._shipper.orders_waiting >= DEAF_BEATS)
         if time.monotonic() >= self._tend_at:
             self._tend_at = time.monotonic() + LOOK_EVERY_S
-            self._tend_runtimes()
+            try:
+                self._tend_runtimes()
+            except (OSError, ValueError):  # as in a step
+                logger.exception("cannot tend runtimes")
         if time.monotonic() >= self._drop_at:
             self._drop_at = time.monotonic() + DROP_EVERY_S
             self._drop_old()

@@ -27,7 +27,7 @@ def test_points_come_out_as_they_went_in(world):
     assert (row.head, row.last_step, row.last_ms, row.last_value) == (5, 4, 4000, 4.0)
 
 
-@pytest.mark.parametrize("batch", [1, 7, 1000, CHUNK_POINTS, 10_000])
+@pytest.mark.parametrize("batch", [1, 97, 1000, CHUNK_POINTS, 10_000])
 def test_chunks_are_full_but_for_the_last(world, batch):
     total = 10_000 if batch > 1 else 50
     for start in range(0, total, batch):

@@ -14,7 +14,7 @@ import pytest
 from agent import processes
 from agent.protocol import ENV_WORKLOAD
 from tests.road.world import BASE_DIR, World, a_world, until
-from tests.valkey import Valkey
+from tests.valkey import Valkey, free_port
 
 
 @pytest.fixture
@@ -119,7 +119,7 @@ def test_a_redis_that_gives_no_users_is_said_at_start(tmp_path):
         server.kill()
 
 
-def test_the_local_agent_of_up_enrols_by_itself_and_a_second_start_is_quick(tmp_path):
+def test_the_local_agent_of_up_enrols_once_and_follows_the_panel_to_another_port(tmp_path):
     shared = Path.home() / ".cache" / "tpu-panel-tests" / "agent-venv"
     environment = {"AGENT_VENV": str(shared), "AGENT_RUNTIMES": str(tmp_path / "runtimes")}
     (tmp_path / "world").mkdir()
@@ -130,6 +130,7 @@ def test_the_local_agent_of_up_enrols_by_itself_and_a_second_start_is_quick(tmp_
         assert world.complete_log(number) == b"here\n"
         assert world.said().count("shown once") == 1
         world.stop_panel()
+        world.move_to(free_port())
         world.start("--slots", "3")
         until(lambda: not world.client.get("hosts").json()["hosts"][0]["is_silent"], 60, "heard again")
         assert world.wait(world.launch("echo again"))["state"] == "succeeded"

@@ -123,8 +123,7 @@ class World:
 
     def __init__(self, folder: Path, *, environment: dict[str, str] | None = None) -> None:
         self.folder = folder
-        self.port = free_port()
-        self.url = f"http://127.0.0.1:{self.port}"
+        self.move_to(free_port())
         self.environment = os.environ | QUICK | {"PANEL_VAR": str(folder / "var"), "LOG_LEVEL": "INFO"} | (environment or {})
         for name in ("REDIS_URL", "PUBLIC_URL", "DJANGO_SETTINGS_MODULE"):
             if name not in (environment or {}):
@@ -153,6 +152,13 @@ class World:
             token = self.manage("issue_token", "admin", "--scope", "admin", "--name", "tests").strip()
             self.client = self.client_of(token)
         return self
+
+    def move_to(self, port: int) -> None:
+        """Where it listens from its next start on."""
+        self.port = port
+        self.url = f"http://127.0.0.1:{port}"
+        if hasattr(self, "client"):
+            self.client = self.client_of(self.client.headers["Authorization"].removeprefix("Bearer "))
 
     def up_command(self, *arguments: str) -> list[str]:
         return [sys.executable, "manage.py", "up", "--port", str(self.port), *(arguments or ("--no-agent",))]
