@@ -120,7 +120,6 @@ INSTALLED_APPS = [
     "django.contrib.staticfiles",
     "rest_framework",
     "drf_spectacular",
-    "django_filters",
     "django_htmx",
     "channels",
     "csp",
