@@ -60,15 +60,20 @@ def read_packed(data: bytes) -> Columns:
 
     plain = ZstdDecompressor().decompress(data)
     count = len(plain) // RECORD_BYTES
-    steps = array("q", accumulate(_unplaned(plain[: 8 * count])))
-    walls = array("q", accumulate(_unplaned(plain[8 * count : 16 * count])))
+    steps = array("q", accumulate(_unplaned(plain[: 8 * count]), _wrapped_sum))
+    walls = array("q", accumulate(_unplaned(plain[8 * count : 16 * count]), _wrapped_sum))
     return Columns(steps, walls, _array("d", plain[16 * count :]))
 
 
 def _differences(numbers: Sequence[int]) -> Iterable[int]:
     yield from numbers[:1]
     for before, after in pairwise(numbers):
-        yield after - before
+        yield _wrapped_sum(after, -before)
+
+
+def _wrapped_sum(one: int, other: int) -> int:
+    """The sum modulo 2^64 as a signed number: two far steps differ by more than 64 bits hold, and still come back exactly."""
+    return (one + other + 2**63) % 2**64 - 2**63
 
 
 def _planes(numbers: array[int]) -> bytes:

@@ -3,12 +3,12 @@ from __future__ import annotations
 import math
 import struct
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from monitoring.metric_chunks import Columns, open_bytes, packed_bytes, read_open, read_packed
 
-INT = st.integers(min_value=-(2**62), max_value=2**62)
+INT = st.integers(min_value=-(2**63), max_value=2**63 - 1)
 POINTS = st.lists(st.tuples(INT, INT, st.floats(allow_nan=True, allow_infinity=True)), max_size=200)
 
 
@@ -21,6 +21,7 @@ def bits(points: Columns) -> tuple:
 
 
 @given(POINTS)
+@example([(-(2**63), 0, 0.0), (2**63 - 1, 0, 0.0)])
 def test_a_chunk_gives_back_its_points_to_the_bit(points):
     given_points = columns(points)
     assert bits(read_open(open_bytes(given_points))) == bits(given_points)
