@@ -28,6 +28,10 @@ def main(arguments: list[str] | None = None) -> int:
         from agent import building
 
         return building.build(Path(options.folder))
+    if options.doing == "checkout":
+        from agent import checkouts
+
+        return checkouts.check_out(Path(options.folder))
     settings = loop.Settings(
         state=Path(options.state).expanduser().resolve(),
         panel=options.panel,
@@ -58,6 +62,8 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--runtimes", default="", help="folder of built Python environments (default: in the state folder)")
     build = commands.add_parser("build", help="build a runtime; the agent starts this itself")
     build.add_argument("folder")
+    checkout = commands.add_parser("checkout", help="fetch a commit; the agent starts this itself")
+    checkout.add_argument("folder")
     orders = commands.add_parser("orders", help="take this host's orders; the agent starts this itself")
     orders.add_argument("--state", required=True)
     return parser

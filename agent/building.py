@@ -10,13 +10,12 @@ import os
 import shutil
 import subprocess
 import sys
-import time
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import uv
 
-from agent import notes
+from agent.makings import note_ready
 
 UV_INDEXES = ("UV_DEFAULT_INDEX", "UV_INDEX", "UV_INDEX_URL", "UV_EXTRA_INDEX_URL", "UV_FIND_LINKS", "UV_CONFIG_FILE")
 
@@ -32,18 +31,8 @@ def build(folder: Path) -> int:
     installed = _uv("pip", "sync", "--strict", "--compile-bytecode", *pinned, str(folder / "requirements.txt"))
     if installed:
         return installed
-    notes.write(os.fspath(folder / "ready"), {"at_ms": time.time_ns() // 1_000_000, "size_bytes": size_bytes(venv)})
+    note_ready(folder, venv)
     return 0
-
-
-def size_bytes(folder: Path) -> int:
-    """What it takes on the disk, a file with several names counted once."""
-    seen: dict[tuple[int, int], int] = {}
-    for root, _folders, files in os.walk(folder):
-        for name in files:
-            found = Path(root, name).lstat()
-            seen[found.st_dev, found.st_ino] = found.st_blocks * 512
-    return sum(seen.values())
 
 
 def _uv(*arguments: str) -> int:

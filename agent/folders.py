@@ -4,7 +4,7 @@ orders/start, orders/stop   noted by the Celery worker
 claim                       the panel gave this rank to this host (no secrets in it)
 refused                     the panel did not: nothing of it is ever started here
 sourced                     its source lies in `work`
-builds                      the runtime builds that it waited for (agent/runtimes.py)
+builds                      what was made on this host while it waited (agent/makings.py)
 states                      what the panel is told, a line each; shipped by offset
 prepare/                    what preparing printed
 points, measured            what its program measured (agent/meter.py); all of it is there
@@ -76,7 +76,7 @@ class WorkloadFolder:
         notes.write(self._name("refused"), {"sentence": sentence})
 
     def claim(self) -> dict[str, object] | None:
-        """What was kept of the panel's answer: rank, runtime, output, at_ms."""
+        """What was kept of the panel's answer: rank, runtime, checkout, output, at_ms."""
         return notes.read(self._name("claim"))
 
     def note_source(self) -> None:

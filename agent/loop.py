@@ -15,6 +15,7 @@ from pathlib import Path
 from uuid import UUID
 
 from agent import launching
+from agent.checkouts import Checkouts
 from agent.folders import WorkloadFolder, all_folders
 from agent.home import Home, Identity
 from agent.metering import Metering
@@ -98,16 +99,20 @@ class Agent:
             on_locked_out=self._session.ask_again,
         )
         self._nursery = launching.Nursery(identity.host_id)
-        self._runtimes = Runtimes(
+        runtimes_here = Runtimes(
             runtimes or home.path / "runtimes",
             fetch=partial(panel.requirements, identity),
             launch=self._nursery.launch,
             wake=home.wake_address(),
         )
-        preparer = Preparer(
-            home.path / "files", home.path / "sources", self._runtimes, fetch_source=partial(panel.source, identity)
+        self._preparer = Preparer(
+            home.path / "files",
+            home.path / "sources",
+            runtimes_here,
+            Checkouts(home.path / "checkouts", launch=self._nursery.launch, wake=home.wake_address()),
+            fetch_source=partial(panel.source, identity),
         )
-        self._ranks = Ranks(self._claim, preparer, self._launch)
+        self._ranks = Ranks(self._claim, self._preparer, self._launch)
         self._metering = Metering(home, offer=self._shipper.offer, wake=self._shipper.woken.set)
         self._worker = WorkerProcess(home)
         self._done: set[UUID] = set()  # folders that nothing happens in any more
@@ -140,9 +145,9 @@ class Agent:
         if time.monotonic() >= self._tend_at:
             self._tend_at = time.monotonic() + LOOK_EVERY_S
             try:
-                self._tend_runtimes()
+                self._tend_makings()
             except (OSError, ValueError):  # as in a step
-                logger.exception("cannot tend runtimes")
+                logger.exception("cannot tend what is made")
         if time.monotonic() >= self._drop_at:
             self._drop_at = time.monotonic() + DROP_EVERY_S
             self._drop_old()
@@ -159,13 +164,10 @@ class Agent:
         )
         self._nursery.launch(spec)
 
-    def _tend_runtimes(self) -> None:
-        """End builds that nobody waits for any more; drop what was not used for long."""
+    def _tend_makings(self) -> None:
+        """What is made for ranks that have left is ended; what was not used for long is dropped."""
         living = [f for f in all_folders(self._home.workloads) if f.workload_id not in self._done]
-        wanted = {str((folder.claim() or {}).get("runtime") or "") for folder in living} - {""}
-        self._runtimes.end_unwanted(wanted)
-        if time.monotonic() >= self._drop_at:
-            self._runtimes.drop_old(wanted)
+        self._preparer.tend([folder.claim() or {} for folder in living], drop=time.monotonic() >= self._drop_at)
 
     def _step(self, folder: WorkloadFolder) -> None:
         try:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+import shutil
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from agent import notes, sources
+from agent.checkouts import Checkouts, digest_of
 from agent.folders import WorkloadFolder
+from agent.makings import Build, Makings
 from agent.protocol import PART_PREPARE, PREPARING, RankReport, Start
-from agent.runtimes import Build, Runtimes
+from agent.runtimes import Runtimes
 from agent.spool_writer import SpoolWriter, now_ms
 
 PREPARE_CAP_BYTES = 64 * 1024**2
@@ -25,72 +28,99 @@ class Failed(Exception):
 
 
 class Preparer:
-    """Of one host. What takes long is a supervised build (agent/runtimes.py); nothing here waits for one."""
+    """Of one host. What takes long is a supervised process (agent/makings.py); nothing here waits for one."""
 
-    def __init__(self, files: Path, source_root: Path, runtimes: Runtimes, *, fetch_source: Callable[[str], bytes]) -> None:
+    def __init__(
+        self,
+        files: Path,
+        source_root: Path,
+        runtimes: Runtimes,
+        checkouts: Checkouts,
+        *,
+        fetch_source: Callable[[str], bytes],
+    ) -> None:
         self._files = files
         self._source_root = source_root
         self._runtimes = runtimes
+        self._checkouts = checkouts
         self._fetch_source = fetch_source
 
     def claimed(self, folder: WorkloadFolder, start: Start) -> None:
         """Keep what the claim said, without its secrets; the first claim's moment stays."""
-        digest = start.runtime["digest"] if start.runtime else ""
+        runtime = start.runtime["digest"] if start.runtime else ""
+        source = start.source
+        checkout = digest_of(source["address"], source["commit"]) if source.get("kind") == "git" else ""
         at_ms = (folder.claim() or {}).get("at_ms", now_ms()[0])
         output = os.fspath(self._place(start, start.output)) if start.output else ""
-        folder.note_claim({"rank": start.rank, "runtime": digest, "output": output, "at_ms": at_ms})
+        folder.note_claim({"rank": start.rank, "runtime": runtime, "checkout": checkout, "output": output, "at_ms": at_ms})
 
     def prepare(self, folder: WorkloadFolder, start: Start) -> tuple[Path | None, Path, Path]:
         """(the runtime's programs, the folder for output, the one for checkpoints), all there.
 
-        Raises NotReady while the runtime is built, Failed, OSError, and what asking the panel raises.
+        Raises NotReady while a commit is fetched or the runtime built, Failed, OSError, and what asking the panel raises.
         """
         folder.make_rank_folder()
         output = self._place(start, start.output) if start.output else folder.work / "output"
         checkpoints = self._place(start, start.checkpoints) if start.checkpoints else folder.work / "checkpoints"
         for place in (output, checkpoints):
             place.mkdir(parents=True, exist_ok=True)
-        if start.source.get("kind") == "archive" and not folder.has_source():
-            try:
-                sources.provide(self._source_root, start.source["digest"], self._fetch_source, folder.work)
-            except sources.BadArchive as error:
-                raise Failed(str(error)) from error
+        if not folder.has_source():
+            self._provide_source(folder, start.source)
             folder.note_source()
         if start.runtime is None:
             return None, output, checkpoints
         programs = self._runtimes.find(start.runtime["digest"])
         if programs is None:
-            self._want(folder, start.runtime["digest"])
+            _note_build(folder, self._runtimes.want(start.runtime["digest"]))
             raise NotReady(f"Building runtime {start.runtime['name']}.")
         return programs, output, checkpoints
 
     def look(self, folder: WorkloadFolder, claim: dict[str, object]) -> bool:
         """Whether a rank that was claimed can go on to ask for its start again. Raises Failed.
 
-        Brings the build's words into the rank's `prepare` part. True also when there is no build to wait for.
+        Brings the words of what is made for it into the rank's `prepare` part. True also when there is nothing to wait for.
         """
-        digest = str(claim.get("runtime") or "")
-        if not digest:
-            return True
-        _copy_words(folder)
-        if self._runtimes.find(digest) is not None:
-            return True
-        build = self._runtimes.last_build(digest)
-        if build is None or not _is_of(folder, build):
-            return True
-        if build.is_running:
-            return False
-        end = build.end()
-        if end is not None and not end["stopped"]:
+        for makings, digest in self._awaited(claim):
             _copy_words(folder)
-            raise Failed(build.last_words() or f"building the runtime ended with exit code {end['exit_code']}")
-        return not build.is_beginning  # it was lost, or stopped as nobody seemed to want it: build again
+            build = makings.last_build(digest)
+            if makings.is_ready(digest) or build is None or build.folder not in _builds(folder):
+                continue
+            if build.is_running or build.is_beginning:
+                return False
+            end = build.end()
+            if end is not None and not end["stopped"]:
+                _copy_words(folder)
+                raise Failed(build.last_words() or f"preparing ended with exit code {end['exit_code']}")
+            return True  # it was lost, or stopped as nobody seemed to want it: again
+        return True
 
-    def _want(self, folder: WorkloadFolder, digest: str) -> None:
-        build = self._runtimes.want(digest)
-        known = _builds(folder)
-        if build.folder not in known:
-            notes.write(os.fspath(folder.path / "builds"), {"folders": [*map(os.fspath, known), os.fspath(build.folder)]})
+    def tend(self, claims: list[dict[str, object]], *, drop: bool) -> None:
+        """End what nobody waits for any more; with `drop`, delete what was not used for long."""
+        for makings, name in ((self._runtimes, "runtime"), (self._checkouts, "checkout")):
+            wanted = {str(claim.get(name) or "") for claim in claims} - {""}
+            makings.end_unwanted(wanted)
+            if drop:
+                makings.drop_old(wanted)
+
+    def _awaited(self, claim: dict[str, object]) -> Iterator[tuple[Makings, str]]:
+        """In the order in which they are made: one after the other, so that their words stand in the log like that."""
+        for makings, name in ((self._checkouts, "checkout"), (self._runtimes, "runtime")):
+            if digest := str(claim.get(name) or ""):
+                yield makings, digest
+
+    def _provide_source(self, folder: WorkloadFolder, source: dict[str, str]) -> None:
+        if source.get("kind") == "archive":
+            try:
+                sources.provide(self._source_root, source["digest"], self._fetch_source, folder.work)
+            except sources.BadArchive as error:
+                raise Failed(str(error)) from error
+        elif source.get("kind") == "git":
+            address, commit = source["address"], source["commit"]
+            tree = self._checkouts.find(digest_of(address, commit))
+            if tree is None:
+                _note_build(folder, self._checkouts.want(address, commit))
+                raise NotReady(f"Fetching commit {commit[:12]} of {address}.")
+            shutil.copytree(tree, folder.work, symlinks=True, dirs_exist_ok=True)
 
     def _place(self, start: Start, below: str) -> Path:
         root = Path(start.files_root) if start.files_root else self._files
@@ -107,8 +137,11 @@ def report_preparing(folder: WorkloadFolder, sentence: str) -> None:
         folder.report(RankReport(state=PREPARING, at_ms=now_ms()[0], detail=sentence))
 
 
-def _is_of(folder: WorkloadFolder, build: Build) -> bool:
-    return build.folder in _builds(folder)
+def _note_build(folder: WorkloadFolder, build: Build) -> None:
+    """The rank waits for it: its words are the rank's."""
+    known = _builds(folder)
+    if build.folder not in known:
+        notes.write(os.fspath(folder.path / "builds"), {"folders": [*map(os.fspath, known), os.fspath(build.folder)]})
 
 
 def _builds(folder: WorkloadFolder) -> list[Path]:

@@ -1,173 +1,41 @@
-"""The Python environments of this host: built once, by a supervised process, for all ranks that want the same.
+"""The Python environments of this host: built once (agent/building.py) for all ranks that want the same.
 
 <root>/<digest>/requirements.txt    the pinned list, from the panel
-<root>/<digest>/builds/<n>/         a try: a supervisor's folder with its output and its end
-<root>/<digest>/venv, ready         what came of it
-<root>/<digest>/used                touched by each start; the longest unused go first
+<root>/<digest>/venv                what came of it; beside it what agent/makings.py keeps
 """
 
 from __future__ import annotations
 
-import logging
 import os
-import re
-import shutil
-import sys
-import time
-from collections.abc import Callable, Iterable
-from contextlib import suppress
-from dataclasses import dataclass
+from collections.abc import Callable
 from pathlib import Path
 
-from agent import locks, notes
-from agent.spool import SpoolReader
+from agent.makings import Build, Launch, Makings
 
-logger = logging.getLogger(__name__)
-
-DIGEST = re.compile(r"[0-9a-f]{64}")
-MOST_BYTES = 100 * 1024**3  # of all runtimes on this host, unless --runtimes-gib says otherwise
-LAST_WORDS_BYTES = 4096
-UNWANTED_GRACE_S = 5.0
-BEGIN_WITHIN_S = 5.0
-
-Launch = Callable[[dict[str, object]], None]
+MOST_BYTES = 100 * 1024**3  # of all runtimes on this host
 
 
-@dataclass(frozen=True)
-class Build:
-    """One try to build a runtime: its supervisor's folder."""
-
-    folder: Path
-
-    @property
-    def is_running(self) -> bool:
-        return locks.is_held(self.folder / "alive")
-
-    @property
-    def is_beginning(self) -> bool:
-        """It was asked for just now, and has not taken its lock yet."""
-        return not (self.folder / "started").exists() and time.time() - self.folder.stat().st_mtime < BEGIN_WITHIN_S
-
-    def end(self) -> dict[str, object] | None:
-        return notes.read(os.fspath(self.folder / "end"))
-
-    def output(self) -> SpoolReader:
-        return SpoolReader(self.folder / "output")
-
-    def last_words(self) -> str:
-        """uv's own: the last lines that it printed."""
-        output = self.output()
-        end = output.end()
-        text = output.read(max(output.start(), end - LAST_WORDS_BYTES), LAST_WORDS_BYTES).decode(errors="replace")
-        return " ".join(line.strip() for line in text.splitlines()[-6:] if line.strip())[-400:]
-
-
-class Runtimes:
-    """`fetch` asks the panel for a digest's pinned list; `launch` starts a supervisor from a spec."""
+class Runtimes(Makings):
+    """`fetch` asks the panel for a digest's pinned list."""
 
     def __init__(
         self, root: Path, *, fetch: Callable[[str], str], launch: Launch, wake: str, most_bytes: int = MOST_BYTES
     ) -> None:
-        self._root = root
+        super().__init__(root, doing="build", launch=launch, wake=wake, most_bytes=most_bytes)
         self._fetch = fetch
-        self._launch = launch
-        self._wake = wake
-        self._most_bytes = most_bytes
-        root.mkdir(parents=True, exist_ok=True)
 
     def find(self, digest: str) -> Path | None:
         """The environment's folder of programs, when it is built. Counts as use."""
-        if not (self._folder(digest) / "ready").exists():
-            return None
-        (self._folder(digest) / "used").touch()
-        return self._folder(digest) / "venv" / "bin"
-
-    def last_build(self, digest: str) -> Build | None:
-        tries = self._tries(digest)
-        return Build(self._folder(digest) / "builds" / str(tries[-1])) if tries else None
+        return self._folder(digest) / "venv" / "bin" if self.is_ready(digest) else None
 
     def want(self, digest: str) -> Build:
-        """The build that runs, or a new one. Of several that ask at once one starts it: the folder's lock decides.
+        """The build that runs, or a new one. Raises what `fetch` raises, and OSError."""
 
-        Raises what `fetch` raises, and OSError.
-        """
-        last = self.last_build(digest)
-        if last is not None and (last.is_running or last.is_beginning):
-            return last
-        folder = self._folder(digest)
-        number = self._tries(digest)[-1] + 1 if last is not None else 1
-        build = Build(folder / "builds" / str(number))
-        build.folder.mkdir(parents=True, exist_ok=True)
-        requirements = folder / "requirements.txt"
-        if not requirements.exists():
-            part = folder / f"requirements.{os.getpid()}"
-            part.write_text(self._fetch(digest))
-            part.rename(requirements)
-        logger.info("building runtime digest=%s try=%d", digest, number)
-        self._launch(
-            {
-                "workload_id": f"runtime-{digest}",
-                "rank_folder": os.fspath(build.folder),
-                "command": [sys.executable, "-m", "agent", "build", os.fspath(folder)],
-                "environment": _environment(),
-                "cwd": os.fspath(folder),
-                "secrets": [],
-                "cap_bytes": 64 * 1024**2,
-                "wake": self._wake,
-                "oom_score_adj": 200,
-            }
-        )
-        return build
+        def equip(folder: Path) -> None:
+            requirements = folder / "requirements.txt"
+            if not requirements.exists():
+                part = folder / f"requirements.{os.getpid()}"
+                part.write_text(self._fetch(digest))
+                part.rename(requirements)
 
-    def end_unwanted(self, wanted: Iterable[str]) -> None:
-        """The last rank that waited for it has left: stop the build."""
-        wanted = set(wanted)
-        for folder in self._root.iterdir():
-            build = self.last_build(folder.name) if folder.name not in wanted and DIGEST.fullmatch(folder.name) else None
-            if build is not None and build.is_running and not (build.folder / "stop").exists():
-                logger.info("nobody waits for runtime digest=%s", folder.name)
-                notes.write(os.fspath(build.folder / "stop"), {"grace_s": UNWANTED_GRACE_S})
-
-    def drop_old(self, in_use: Iterable[str]) -> list[str]:
-        """Delete the longest unused until the others are within the limit; returns their digests."""
-        in_use = set(in_use)
-        sizes = {folder.name: self._size(folder) for folder in self._root.iterdir() if DIGEST.fullmatch(folder.name)}
-        total, dropped = sum(sizes.values()), []
-        for digest in sorted(sizes, key=self._used_at):
-            if total <= self._most_bytes:
-                break
-            build = self.last_build(digest)
-            if digest in in_use or (build is not None and build.is_running):
-                continue
-            (self._folder(digest) / "ready").unlink(missing_ok=True)  # first: nobody starts with half of it
-            shutil.rmtree(self._folder(digest), ignore_errors=True)
-            total -= sizes[digest]
-            dropped.append(digest)
-            logger.info("dropped runtime digest=%s", digest)
-        return dropped
-
-    def _folder(self, digest: str) -> Path:
-        if not DIGEST.fullmatch(digest):
-            raise ValueError(f"not a digest: {digest!r}")
-        return self._root / digest
-
-    def _tries(self, digest: str) -> list[int]:
-        with suppress(FileNotFoundError):
-            return sorted(int(path.name) for path in (self._folder(digest) / "builds").iterdir() if path.name.isdecimal())
-        return []
-
-    def _size(self, folder: Path) -> int:
-        ready = notes.read(os.fspath(folder / "ready"))
-        return int(ready["size_bytes"]) if ready else 0  # type: ignore[call-overload]
-
-    def _used_at(self, digest: str) -> float:
-        for name in ("used", "ready", "requirements.txt"):
-            with suppress(FileNotFoundError):
-                return (self._folder(digest) / name).stat().st_mtime
-        return 0.0
-
-
-def _environment() -> dict[str, str]:
-    """The agent's own, for its proxies, certificates and uv's settings, without its secrets; and where its package is."""
-    own = {name: value for name, value in os.environ.items() if not name.startswith("PANEL_")}
-    return own | {"PYTHONPATH": os.fspath(Path(__file__).parent.parent)}
+        return self.begin(digest, equip)

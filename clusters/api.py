@@ -1,4 +1,4 @@
-"""The API of hosts: what there is, cordon, uncordon, retire, and tokens that enrol new ones."""
+"""The API of hosts (what there is, cordon, uncordon, retire, tokens that enrol new ones) and of uploaded sources."""
 
 from __future__ import annotations
 
@@ -10,14 +10,16 @@ from django.db import transaction
 from django.urls import path
 from django.utils import timezone
 from django.utils.translation import gettext as _
+from rest_framework.parsers import MultiPartParser
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from clusters import enrolment, hosts, silence, workloads
+from clusters import enrolment, hosts, silence, sources, workloads
 from clusters.models import Cluster, Host, Workload
 from clusters.states import Wanted
 from projects import audit
+from projects.access import get_project
 from projects.actors import Actor
 from projects.errors import Conflict, Forbidden, Invalid, NotFound
 
@@ -101,6 +103,20 @@ class Abandonment(APIView):
         return Response(status=204)
 
 
+class Sources(APIView):
+    parser_classes = (MultiPartParser,)
+
+    def post(self, request: Request, slug: str) -> Response:
+        """An archive as the form field `archive` (.tar.gz or .zip); its digest is what a launch names."""
+        by = Actor.of(request)
+        project = get_project(by, slug, may="jobs.launch")
+        file = request.FILES.get("archive")
+        if file is None or isinstance(file, list):
+            raise Invalid({"archive": _("a file is needed")})
+        made = sources.upload(project=project, name=file.name or "", file=file, by=by, now=timezone.now())
+        return Response({"digest": made.source_id, "name": made.name, "size_bytes": made.source.size_bytes}, status=201)
+
+
 def _host_shape(host: Host, silent_s: float) -> dict[str, Any]:
     chips = host.chips.all()
     return {
@@ -140,5 +156,6 @@ urlpatterns = [
     path("hosts/<str:host_id>", OneHost.as_view()),
     path("hosts/<str:host_id>/cordon", Cordon.as_view()),
     path("hosts/<str:host_id>/retirement", Retirement.as_view()),
+    path("projects/<str:slug>/sources", Sources.as_view()),
     path("workloads/<uuid:workload_id>/abandonment", Abandonment.as_view()),
 ]

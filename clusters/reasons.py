@@ -20,6 +20,9 @@ SENTENCES = {
     "chips-busy": _(
         "It needs %(chips)s %(accelerator)s on one host; %(free)s of %(total)s are free. It starts when enough of the others are."
     ),
+    "source-unresolved": _(
+        "%(ref)s of %(address)s has not been resolved to a commit yet; it ends when that takes longer than %(seconds)s s."
+    ),
     # Where it stands on its way
     "placed": _("Placed on %(hosts)s."),
     "preparing": _("%(hosts)s has taken it."),
@@ -27,6 +30,7 @@ SENTENCES = {
     "stopped-while-waiting": _("It was stopped before it was placed."),
     "unclaimed": _("Host %(host)s did not take the order within %(seconds)s s; it goes back to its place in the line."),
     "host-silent-at-start": _("Host %(host)s fell silent before it took the order; it goes back to its place in the line."),
+    "source-failed": _("Its source could not be had: %(detail)s"),
     # Why it is being stopped
     "canceled": _("Canceled by %(by)s."),
     "timed-out": _("It timed out after %(seconds)s s."),

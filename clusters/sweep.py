@@ -12,7 +12,7 @@ from django.db import transaction
 from django.db.models import F, Q
 
 from agent import protocol
-from clusters import silence, workloads
+from clusters import chores, silence, workloads
 from clusters.models import Order, Rank, Workload
 from clusters.states import Outcome, RankState, Wanted, WorkloadState
 from monitoring.streams import client
@@ -24,6 +24,8 @@ def sweep(*, now: datetime) -> None:
     """One look at everything that has a deadline. Each rescue is a transaction of its own."""
     silent = silence.all_silences()
     end_unclaimed(silent, now=now)
+    end_unresolved(now=now)
+    chores.sweep(now=now)
     stop_overdue(now=now)
     lose_silent(silent, now=now)
     resend(silent, now=now)
@@ -79,6 +81,17 @@ def _end_unclaimed(rank: Rank, code: str, *, now: datetime) -> None:
             workloads.want_stop(workload.pk, code=code, grace_s=0, now=now, **data)
         else:
             workloads.exit_as(workload, Outcome.NOT_STARTED, code, data, now=now)
+
+
+def end_unresolved(*, now: datetime) -> None:
+    """waiting -> exited when nobody has made a commit of its git ref in time."""
+    overdue = now - timedelta(seconds=settings.SOURCE_DEADLINE_S)
+    waiting = Workload.objects.filter(state=WorkloadState.WAITING, awaits_source=True, created_at__lte=overdue)
+    for pk in waiting.values_list("pk", flat=True):
+        with transaction.atomic():
+            workload = Workload.objects.locked(pk)
+            if workload.awaits_source and workload.state == WorkloadState.WAITING:
+                workloads.exit_as(workload, Outcome.FAILED, "source-unresolved", workload.reason_data, now=now)
 
 
 def stop_overdue(*, now: datetime) -> None:

@@ -6,12 +6,14 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
+from django.conf import settings
 from django.db import transaction
 from django.db.models import F
 
 from agent import protocol
-from clusters import orders, reasons
+from clusters import chores, orders, reasons
 from clusters.models import Chip, Lease, Rank, Workload
+from clusters.models.chores import ChoreKind
 from clusters.specs import Request, Spec
 from clusters.states import WORKLOAD_ENDED, WORKLOAD_MOVES, Outcome, RankState, Wanted, WorkloadState, derive
 from monitoring import events
@@ -31,6 +33,7 @@ def create(
     priority: int = 0,
 ) -> Workload:
     """A waiting workload of `subject`. `queued_at` keeps an earlier place in the line."""
+    awaits_source = spec.source["kind"] == "git" and "commit" not in spec.source
     workload = Workload.objects.create(
         project=project,
         subject=subject,
@@ -38,10 +41,15 @@ def create(
         priority=priority,
         request_json=request.to_json(),
         spec_json=spec.to_json(),
+        awaits_source=awaits_source,
         queued_at=queued_at or now,
         created_at=now,
         moved_at=now,
     )
+    if awaits_source:
+        data = {"address": spec.source["address"], "ref": spec.source["ref"], "seconds": int(settings.SOURCE_DEADLINE_S)}
+        Workload.objects.filter(pk=workload.pk).update(reason_code="source-unresolved", reason_data=data)
+        chores.want(ChoreKind.RESOLVE_SOURCE, str(workload.pk), now=now)
     wake("scheduler")
     return workload
 

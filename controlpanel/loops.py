@@ -13,7 +13,7 @@ from django.conf import settings
 from django.db import close_old_connections
 from django.utils import timezone
 
-from clusters import holding
+from clusters import chores, holding
 from clusters.dispatch import dispatch
 from clusters.scheduling import schedule
 from clusters.sweep import sweep
@@ -27,7 +27,7 @@ HOLDER = uuid.uuid4().hex  # this process, among the holders of loops
 
 @dataclass
 class SchedulerLoop:
-    """A pass, then dispatch of what it ordered, then each second the sweep."""
+    """A pass, then dispatch of what it ordered and of chores, then each second the sweep."""
 
     name: str = "scheduler"
     swept_at: float = 0.0
@@ -39,6 +39,7 @@ class SchedulerLoop:
         now = timezone.now()
         schedule(now=now)
         dispatch(now=now)
+        chores.publish(now=now)
         if time.monotonic() - self.swept_at >= 1:
             sweep(now=now)
             dispatch(now=now)

@@ -94,6 +94,7 @@ HEARTBEAT_S = _number("HEARTBEAT_S", 3)  # how often a host says that it lives
 PLACE_SILENT_S = _number("PLACE_SILENT_S", 15)  # placement skips a host that was silent for so long
 CLAIM_DEADLINE_S = _number("CLAIM_DEADLINE_S", 60)  # an order that nobody claimed ends
 CLAIM_SILENT_S = _number("CLAIM_SILENT_S", 30)  # the same when its host is silent
+SOURCE_DEADLINE_S = _number("SOURCE_DEADLINE_S", 60)  # a git ref resolved to a commit
 PREPARE_DEADLINE_S = _number("PREPARE_DEADLINE_S", 600)  # source fetched
 BUILD_DEADLINE_S = _number("BUILD_DEADLINE_S", 3600)  # runtime built
 BARRIER_DEADLINE_S = _number("BARRIER_DEADLINE_S", 600)  # all ranks of a gang ready
@@ -101,6 +102,12 @@ KILL_S = _number("KILL_S", 10)  # from KILL to "nothing is left"
 SECOND_AGENT_S = _number("SECOND_AGENT_S", 60)  # another agent of the same host heard within: 409
 PANEL_GAP_S = _number("PANEL_GAP_S", 10)  # the inbox did not read for so long: hosts' silence counts anew
 LOOP_HOLD_S = _number("LOOP_HOLD_S", 10)  # a loop's holder that says nothing for so long has lost it
+
+# -- Sources ---------------------------------------------------------------------------------------------
+GIT_SCHEMES = _text("GIT_SCHEMES", "https ssh").split()  # of addresses that people may name
+GIT_TIMEOUT_S = _number("GIT_TIMEOUT_S", 25)  # for one question to a git server; less than SOURCE_DEADLINE_S
+SOURCE_MAX_BYTES = int(_number("SOURCE_MAX_MIB", 64) * 1024**2)  # of an uploaded archive
+SOURCE_MAX_UNPACKED_BYTES = int(_number("SOURCE_MAX_UNPACKED_MIB", 512) * 1024**2)  # of what is in it
 
 # -- Logs ------------------------------------------------------------------------------------------------
 LOG_SEAL_BYTES = int(_number("LOG_SEAL_BYTES", 256 * 1024))  # pieces of a log are sealed into one object from here

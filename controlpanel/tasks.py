@@ -2,17 +2,31 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 from celery import shared_task
 from django.core.management import call_command
 from django.utils import timezone
 
+from clusters import chores, resolving
+from clusters.models.chores import ChoreKind
 from monitoring import segments
 from projects import idempotency
+
+CHORES: dict[str, chores.Do] = {
+    ChoreKind.RESOLVE_SOURCE: resolving.resolve,
+}
+
+
+@shared_task
+def do_chore(chore_id: int) -> None:
+    chores.run(chore_id, CHORES, now=timezone.now)
 
 
 @shared_task
 def forget_expired() -> None:
     idempotency.forget_old(timezone.now())
+    chores.forget_done(before=timezone.now() - timedelta(days=1))
     call_command("clearsessions")
 
 

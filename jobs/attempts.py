@@ -77,6 +77,9 @@ def _take_news(job: Job, workload: Workload, *, now: datetime) -> None:
         begin(job, queued_at=workload.queued_at, now=now)
         move(job, JobState.QUEUED, code=workload.reason_code, data=workload.reason_data, now=now)
         return
+    if workload.spec_json["source"] != job.spec_json["source"]:  # its git ref has become a commit: every try runs the same
+        job.spec_json |= {"source": workload.spec_json["source"]}
+        job.save(update_fields=["spec_json"])
     if job.started_at is None and workload.running_at is not None:  # also when it has ended since, and "running" was never seen
         job.started_at = workload.running_at
         job.save(update_fields=["started_at"])

@@ -2,52 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from django.conf import settings
 from django.db import transaction
 from django.utils.translation import gettext as _
 
-from clusters import sources
 from jobs.models import DefinitionVersion, JobDefinition
 from projects import audit
 from projects.actors import Actor
 from projects.errors import NotFound
 from projects.models import Project
-
-COMMAND: dict[str, Any] = {
-    "slug": "command",
-    "title": "Command",
-    "template": {"command": ["/bin/sh", "-c", "${command}"]},
-    "parameters": {
-        "type": "object",
-        "properties": {
-            "command": {
-                "type": "string",
-                "minLength": 1,
-                "maxLength": 100_000,
-                "title": "Command",
-                "description": "A shell command line.",
-            }
-        },
-        "required": ["command"],
-        "additionalProperties": False,
-    },
-    "resources": {"accelerator": "cpu", "chips": 1},
-}
-
-
-def shipped() -> list[dict[str, Any]]:
-    """The definitions that every project has: a command, and each recipe (recipes/<name>/recipe.json)."""
-    found = [COMMAND]
-    for name in sources.recipes():
-        recipe = json.loads((settings.BASE_DIR / "recipes" / name / "recipe.json").read_text())
-        recipe["template"] |= {"source": {"kind": "recipe", "name": name}}
-        found.append({"slug": name.replace("_", "-")} | recipe)
-    return found
 
 
 def publish(

@@ -42,7 +42,7 @@ def _fields(error: Any, values: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 def fill(template: Mapping[str, Any], values: Mapping[str, Any]) -> Spec:
-    """The template's spec with `${name}` replaced in command and environment.
+    """The template's spec with `${name}` replaced in command, environment, source and the runtime's name.
 
     A command item that is only `${name}` of a list becomes that many items; other values become their text.
     """
@@ -54,7 +54,11 @@ def fill(template: Mapping[str, Any], values: Mapping[str, Any]) -> Spec:
         else:
             command.append(_replaced(item, values))
     environment = {name: _replaced(text, values) for name, text in template.get("environment", {}).items()}
-    return Spec.from_json(dict(template) | {"command": command, "environment": environment})
+    filled: dict[str, Any] = {"command": command, "environment": environment}
+    for part in ("source", "runtime"):
+        if texts := template.get(part):
+            filled[part] = {name: _replaced(text, values) for name, text in texts.items()}
+    return Spec.from_json(dict(template) | filled)
 
 
 def _replaced(text: str, values: Mapping[str, Any]) -> str:

@@ -134,21 +134,13 @@ def _spec(project: Project, spec: Spec, environment: Mapping[str, str], secrets:
         spec,
         environment=spec.environment | dict(environment),
         secrets=names,
-        source=_pinned_source(spec.source),
+        source=sources.pin(spec.source, project=project),
         runtime=_pinned_runtime(spec.runtime),
     )
 
 
-def _pinned_source(source: Mapping[str, Any]) -> dict[str, Any]:
-    """{"kind": "recipe", "name"} as the archive that it is now."""
-    if source["kind"] != "recipe":
-        return dict(source)
-    found = sources.of_recipe(source["name"])
-    return {"kind": "archive", "digest": found.digest, "title": found.title}
-
-
 def _pinned_runtime(runtime: Mapping[str, str] | None) -> dict[str, str] | None:
-    if runtime is None:
+    if runtime is None or not runtime["name"]:  # a definition may leave it to a parameter
         return None
     found = runtimes.pin(runtime["name"])
     return {"name": found.name, "digest": found.digest}

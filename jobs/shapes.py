@@ -145,6 +145,7 @@ class JobShape:
             and {"step": progress.step, "total": progress.total, "percent": progress.percent, "left_s": progress.left_s},
             "parameters": job.parameters,
             "resources": job.request_json,
+            "source": job.spec_json["source"],
             "labels": job.labels,
             "created_by": job.created_by.get_username() if job.created_by else None,
             "created_at": job.created_at,

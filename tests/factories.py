@@ -13,7 +13,7 @@ from clusters.enrolment import hashed
 from clusters.models import Chip, Cluster, Host, Slice, Workload
 from clusters.specs import Request, Spec
 from clusters.states import HostState
-from jobs import definitions, services
+from jobs import definitions, services, shipped
 from jobs.models import DefinitionVersion, Job
 from monitoring import subjects
 from monitoring.models import Subject
@@ -119,7 +119,7 @@ def a_workload(
 def a_definition(*, project: Project | None = None, by: User | None = None, **wording: Any) -> DefinitionVersion:
     """The definition `command`, or what `wording` makes of it."""
     return definitions.publish(
-        project=project or a_project(), by=Actor(user=by or a_user()), now=NOON, **definitions.COMMAND | wording
+        project=project or a_project(), by=Actor(user=by or a_user()), now=NOON, **shipped.command() | wording
     )
 
 

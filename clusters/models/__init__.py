@@ -1,11 +1,13 @@
+from clusters.models.chores import Chore
 from clusters.models.hosts import Chip, Cluster, EnrolmentToken, Host, Slice
 from clusters.models.loops import Loop
 from clusters.models.orders import Order
-from clusters.models.runtimes import Runtime, Source
+from clusters.models.runtimes import Runtime, Source, Upload
 from clusters.models.workloads import Lease, Rank, Workload
 
 __all__ = [
     "Chip",
+    "Chore",
     "Cluster",
     "EnrolmentToken",
     "Host",
@@ -16,5 +18,6 @@ __all__ = [
     "Runtime",
     "Slice",
     "Source",
+    "Upload",
     "Workload",
 ]

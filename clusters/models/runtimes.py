@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from django.conf import settings
 from django.db import models
+
+from projects.models import Project
 
 
 class Runtime(models.Model):
@@ -27,3 +30,16 @@ class Source(models.Model):
 
     def __str__(self) -> str:
         return f"{self.title} {self.digest[:8]}"
+
+
+class Upload(models.Model):
+    """That someone brought an archive into a project: only there may it be launched. Made by `sources.upload`."""
+
+    project = models.ForeignKey(Project, on_delete=models.PROTECT, related_name="uploads")
+    source = models.ForeignKey(Source, on_delete=models.PROTECT, related_name="+")
+    name = models.CharField(max_length=200)  # of the file, as it came
+    created_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")
+    created_at = models.DateTimeField()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["project", "source"], name="upload_once_a_project")]

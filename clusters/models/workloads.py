@@ -18,8 +18,8 @@ from projects.models import Project
 
 class WorkloadQuerySet(models.QuerySet["Workload"]):
     def waiting(self) -> WorkloadQuerySet:
-        """In the order of the line: priority, then when it joined."""
-        return self.filter(state=WorkloadState.WAITING).order_by("-priority", "queued_at", "id")
+        """Those that could be placed, in the order of the line: priority, then when it joined."""
+        return self.filter(state=WorkloadState.WAITING, awaits_source=False).order_by("-priority", "queued_at", "id")
 
     def not_followed(self, kind: str) -> WorkloadQuerySet:
         """Those of owners of this kind ("job") that have moved since their owner last looked."""
@@ -53,6 +53,7 @@ class Workload(models.Model):
     stop_data = models.JSONField(default=dict)
     stop_grace_s = models.PositiveIntegerField(null=True)  # the smallest asked for
 
+    awaits_source = models.BooleanField(default=False)  # its git ref has no commit yet: placement skips it
     version = models.PositiveIntegerField(default=1)
     followed_version = models.PositiveIntegerField(default=0)
 
@@ -74,6 +75,10 @@ class Workload(models.Model):
             models.CheckConstraint(
                 condition=models.Q(ended_at=None) ^ models.Q(state__in=[WorkloadState.EXITED, WorkloadState.LOST]),
                 name="workload_ended_has_moment",
+            ),
+            models.CheckConstraint(
+                condition=models.Q(awaits_source=False) | models.Q(state__in=[WorkloadState.WAITING, WorkloadState.EXITED]),
+                name="workload_placed_has_source",
             ),
         ]
         indexes = [

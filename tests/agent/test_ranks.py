@@ -12,6 +12,7 @@ from uuid import UUID, uuid4
 import pytest
 
 from agent import launching, processes, ranks
+from agent.checkouts import Checkouts
 from agent.folders import WorkloadFolder
 from agent.panel import Refused, Unreachable
 from agent.preparing import Preparer
@@ -71,7 +72,8 @@ def start() -> Iterator[Callable[..., None]]:
 def preparer(tmp_path: Path) -> Preparer:
     """Of ranks that need neither source nor runtime."""
     runtimes = Runtimes(tmp_path / "runtimes", fetch=_never, launch=_never, wake="")
-    return Preparer(tmp_path / "files", tmp_path / "sources", runtimes, fetch_source=_never)
+    checkouts = Checkouts(tmp_path / "checkouts", launch=_never, wake="")
+    return Preparer(tmp_path / "files", tmp_path / "sources", runtimes, checkouts, fetch_source=_never)
 
 
 def _never(*_: object) -> None:

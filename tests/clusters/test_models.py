@@ -5,10 +5,10 @@ from django.apps import apps
 from django.db import IntegrityError, transaction
 from django.db.models import F, ProtectedError
 
-from clusters.models import Chip, Cluster, EnrolmentToken, Host, Lease, Order, Rank, Slice, Workload
+from clusters.models import Chip, Chore, Cluster, EnrolmentToken, Host, Lease, Order, Rank, Slice, Source, Upload, Workload
 from tests.clusters import constraints, steps
 from tests.clusters.steps import after
-from tests.factories import NOON, a_cluster, a_host, a_workload
+from tests.factories import NOON, a_cluster, a_host, a_project, a_workload
 
 pytestmark = pytest.mark.django_db
 MODELS = list(apps.get_app_config("clusters").get_models())
@@ -48,12 +48,24 @@ def an_enrolment_token():
     return EnrolmentToken.objects.create(token_hash="t", cluster=a_cluster(), created_at=NOON, expires_at=NOON)
 
 
+def an_upload():
+    source = Source.objects.create(digest="0" * 64, title="code", size_bytes=1)
+    return Upload.objects.create(project=a_project(), source=source, name="code.zip", created_at=NOON)
+
+
+def a_chore():
+    return Chore.objects.create(kind="resolve-source", target="t", created_at=NOON)
+
+
 CASES = {
     # what a field says
     "cluster.name": lambda: again(a_cluster()),
     "host.token_hash": lambda: second_host("token_hash"),
     "enrolmenttoken.token_hash": lambda: again(an_enrolment_token()),
     # Meta.constraints
+    "upload_once_a_project": lambda: again(an_upload()),
+    "chore_once_while_open": lambda: again(a_chore()),
+    "workload_placed_has_source": lambda: changed(steps.running(), awaits_source=True),
     "slice_name_once_a_cluster": lambda: again(Slice.objects.get(pk=a_host().slice_id)),
     "host_place_once_a_slice": lambda: second_host("slice_id"),
     "machine_once_a_slice": lambda: second_host("slice_id", "machine_id", number=1),

@@ -64,12 +64,12 @@ def test_the_first_sign_in_is_told_once(db):
 def test_every_project_gets_what_is_shipped_once_and_anew_when_its_wording_changes(db, monkeypatch):
     projects = [a_project(), a_project()]
     a_user(username="operator", is_superuser=True)
-    shipped = [{"slug": "x", "title": "X", "template": {"command": ["x"]}, "parameters": {}, "resources": {}}]
-    monkeypatch.setattr(preparing.definitions, "shipped", lambda: shipped)
+    wordings = [{"slug": "x", "title": "X", "template": {"command": ["x"]}, "parameters": {}, "resources": {}}]
+    monkeypatch.setattr(preparing.shipped, "shipped", lambda: wordings)
     for _ in range(2):
         preparing.shipped_definitions(NOON)
     assert DefinitionVersion.objects.count() == 2
-    shipped[0]["template"] = {"command": ["y"]}
+    wordings[0]["template"] = {"command": ["y"]}
     preparing.shipped_definitions(after(1))
     for project in projects:
         versions = DefinitionVersion.objects.filter(definition__project=project).order_by("number")

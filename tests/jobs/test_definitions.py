@@ -3,7 +3,7 @@ import json
 import pytest
 
 from clusters import sources
-from jobs import definitions
+from jobs import definitions, shipped
 from jobs.models import DefinitionVersion, JobDefinition
 from projects.actors import Actor
 from projects.errors import NotFound
@@ -18,7 +18,7 @@ def test_what_is_published_is_version_one_and_audited():
     version = a_definition(project=project, by=user)
     assert (version.number, version.created_by, version.created_at) == (1, user, NOON)
     assert (version.definition.project, version.definition.slug, version.definition.title) == (project, "command", "Command")
-    assert (version.template, version.resources) == (definitions.COMMAND["template"], {"accelerator": "cpu", "chips": 1})
+    assert (version.template, version.resources) == (shipped.command()["template"], {"accelerator": "cpu", "chips": 1})
     entry = AuditEntry.objects.get()
     assert (entry.verb, entry.subject_title, entry.project, entry.data) == (
         "definition.publish",
@@ -44,7 +44,7 @@ def test_another_wording_is_the_next_version_and_the_old_one_stays(change):
     new = a_definition(project=project, **change)
     assert (new.number, new.definition) == (2, old.definition)
     old.refresh_from_db()
-    assert (old.template, old.parameters) == (definitions.COMMAND["template"], definitions.COMMAND["parameters"])
+    assert (old.template, old.parameters) == (shipped.command()["template"], shipped.command()["parameters"])
     assert definitions.get_version(project, "command") == new
     assert a_definition(project=project).number == 3  # back to the first wording
 
@@ -54,7 +54,7 @@ def test_a_version_is_never_changed():
     version.template = {"command": ["rm"]}
     with pytest.raises(TypeError, match="immutable"):
         version.save()
-    assert DefinitionVersion.objects.get().template == definitions.COMMAND["template"]
+    assert DefinitionVersion.objects.get().template == shipped.command()["template"]
 
 
 def test_each_project_has_its_own():
@@ -77,10 +77,10 @@ def test_an_unknown_one_is_named_with_those_that_there_are():
 
 def test_what_the_panel_ships_can_be_published(db):
     project, by = a_project(), Actor(user=a_user(is_superuser=True))
-    for definition in definitions.shipped():
+    for definition in shipped.shipped():
         definitions.publish(project=project, by=by, now=NOON, **definition)
     slugs = set(project.definitions.values_list("slug", flat=True))
-    assert slugs == {"command", *(name.replace("_", "-") for name in sources.recipes())}
+    assert slugs == {"command", "script", "archive", "git", *(name.replace("_", "-") for name in sources.recipes())}
 
 
 def test_a_recipe_is_shipped_with_its_own_source(settings, tmp_path):
@@ -88,6 +88,7 @@ def test_a_recipe_is_shipped_with_its_own_source(settings, tmp_path):
     (tmp_path / "recipes" / "digits_tf").mkdir(parents=True)
     recipe = {"title": "Digits", "template": {"command": ["python", "train.py"]}, "parameters": {}, "resources": {}}
     (tmp_path / "recipes" / "digits_tf" / "recipe.json").write_text(json.dumps(recipe))
-    command, digits = definitions.shipped()
-    assert (command["slug"], digits["slug"], digits["title"]) == ("command", "digits-tf", "Digits")
+    slugs = [definition["slug"] for definition in shipped.shipped()]
+    digits = shipped.shipped()[-1]
+    assert (slugs, digits["title"]) == (["command", "script", "archive", "git", "digits-tf"], "Digits")
     assert digits["template"] == {"command": ["python", "train.py"], "source": {"kind": "recipe", "name": "digits_tf"}}

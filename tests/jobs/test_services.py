@@ -79,7 +79,7 @@ def test_a_launch_makes_job_attempt_workload_event_and_audit(vision):
         vision.version,
     )
     assert (job.created_at, job.moved_at, job.started_at, job.ended_at) == (after(5), after(5), None, None)
-    assert (job.parameters, job.labels) == ({"command": "echo hello"}, {"owner": "ada"})
+    assert (job.parameters, job.labels) == ({"command": "echo hello", "runtime": ""}, {"owner": "ada"})
     assert job.spec == Spec(command=["/bin/sh", "-c", "echo hello"], environment={"A": "1"})
     assert (job.subject.address, job.subject.title, job.subject.project, job.subject.link) == (
         f"job:{made.pk}",

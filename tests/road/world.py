@@ -241,9 +241,9 @@ class World:
             "shell",
             "-v0",
             "-c",
-            "from django.utils import timezone; from jobs import definitions; from projects.models import Project\n"
+            "from django.utils import timezone; from jobs import definitions, shipped; from projects.models import Project\n"
             "from controlpanel.preparing import _operator\n"
-            f"wording = definitions.COMMAND | {{'slug': {slug!r}, 'title': {slug!r}}}\n"
+            f"wording = shipped.command() | {{'slug': {slug!r}, 'title': {slug!r}}}\n"
             f"wording['template'] = wording['template'] | {spec!r}\n"
             "project = Project.objects.get(slug='first-project')\n"
             "definitions.publish(project=project, by=_operator(), now=timezone.now(), **wording)",

@@ -1,0 +1,116 @@
+"""Archives that people upload: opened once, checked, and packed again in the one form that hosts unpack.
+
+What hosts get holds plain files only, whatever tool made the upload: the same files are the same source.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tarfile
+import tempfile
+import zipfile
+from pathlib import Path, PurePosixPath
+from typing import IO
+
+from django.conf import settings
+from django.utils.translation import gettext as _
+
+from projects.errors import Invalid
+
+MOST_ENTRIES = 100_000
+# What the two readers raise for what they cannot read; RuntimeError is zipfile's for a password.
+BROKEN = (tarfile.TarError, zipfile.BadZipFile, EOFError, ValueError, RuntimeError, NotImplementedError, OSError)
+KINDS = ".tar.gz, .tgz, .tar.xz, .tar.bz2, .tar, .zip"
+
+
+def unpacked(file: IO[bytes], into: Path) -> None:
+    """The files of a tar or a zip below `into`. Raises Invalid("archive") for one that is broken, too large, or leads out."""
+    try:
+        unpack = _unzip if zipfile.is_zipfile(file) else _untar
+        file.seek(0)
+        unpack(file, into)
+    except BROKEN as error:
+        why = {"kinds": KINDS, "why": _without(str(error), into)}
+        raise _refused(_("it cannot be read as one of %(kinds)s: %(why)s") % why) from error
+
+
+def folder() -> tempfile.TemporaryDirectory[str]:
+    """Where an archive is unpacked to be packed again."""
+    return tempfile.TemporaryDirectory(prefix="source-")
+
+
+def _untar(file: IO[bytes], into: Path) -> None:
+    """By hand, as tarfile's own filters are missing in the Python 3.11 of some distributions."""
+    links: list[tuple[Path, tarfile.TarInfo]] = []
+    room = settings.SOURCE_MAX_UNPACKED_BYTES
+    with tarfile.open(fileobj=file, mode="r:*") as archive:
+        for count, entry in enumerate(archive):
+            room -= entry.size
+            _check_room(room, count)
+            target = _place(into, entry.name)
+            if entry.isdir():
+                target.mkdir(parents=True, exist_ok=True)
+            elif entry.isfile():
+                _write(target, archive.extractfile(entry), is_program=bool(entry.mode & 0o100))
+            elif entry.issym() or entry.islnk():
+                links.append((target, entry))
+            else:
+                raise _refused(_("%(name)s is neither a file nor a folder") % {"name": entry.name})
+    for target, entry in links:  # last: nothing is ever written through one
+        _link(target, entry, into)
+    for target, entry in links:  # when all are there: one may lead out by way of another
+        if not target.resolve().is_relative_to(into.resolve()):
+            raise _refused(_("%(name)s links to a place outside of its folder") % {"name": entry.name})
+
+
+def _link(target: Path, entry: tarfile.TarInfo, into: Path) -> None:
+    to = into / entry.linkname if entry.islnk() else target.parent / entry.linkname
+    if PurePosixPath(entry.linkname).is_absolute() or not to.resolve().is_relative_to(into.resolve()):
+        raise _refused(_("%(name)s links to a place outside of its folder") % {"name": entry.name})
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.unlink(missing_ok=True)
+    target.symlink_to(to.resolve())
+
+
+def _place(into: Path, name: str) -> Path:
+    place = PurePosixPath(name)
+    if place.is_absolute() or ".." in place.parts:
+        raise _refused(_("%(name)s would be written outside of its folder") % {"name": name})
+    return into / place
+
+
+def _write(target: Path, content: IO[bytes] | None, *, is_program: bool) -> None:
+    assert content is not None
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with content, target.open("wb") as file:
+        shutil.copyfileobj(content, file)
+    target.chmod(0o755 if is_program else 0o644)
+
+
+def _unzip(file: IO[bytes], into: Path) -> None:
+    with zipfile.ZipFile(file) as archive:
+        entries = archive.infolist()
+        _check_room(settings.SOURCE_MAX_UNPACKED_BYTES - sum(entry.file_size for entry in entries), len(entries))
+        for entry in entries:
+            target = _place(into, entry.filename.replace("\\", "/"))
+            if entry.is_dir():
+                target.mkdir(parents=True, exist_ok=True)
+            else:
+                _write(target, archive.open(entry), is_program=bool((entry.external_attr >> 16) & 0o100))
+
+
+def _check_room(room: int, count: int) -> None:
+    if room < 0 or count > MOST_ENTRIES:
+        raise _refused(
+            _("it holds more than %(entries)s files or %(mib)s MiB")
+            % {"entries": MOST_ENTRIES, "mib": int(settings.SOURCE_MAX_UNPACKED_BYTES) // 1024**2}
+        )
+
+
+def _refused(sentence: str) -> Invalid:
+    return Invalid({"archive": sentence})
+
+
+def _without(text: str, folder: Path) -> str:
+    """Nothing of this machine's folders."""
+    return text.replace(str(folder), "")

@@ -1,0 +1,177 @@
+"""What people upload: unpacked within its folder or refused with a sentence, and the same files are the same source."""
+
+from __future__ import annotations
+
+import io
+import tarfile
+import zipfile
+
+import pytest
+
+from clusters import archives, sources
+from clusters.models import Source, Upload
+from projects.actors import Actor
+from projects.errors import Invalid
+from projects.models import AuditEntry
+from tests.factories import NOON, a_project, a_user
+
+
+@pytest.fixture(autouse=True)
+def _storage(settings, tmp_path):
+    location = {"location": tmp_path / "files"}
+    settings.STORAGES = settings.STORAGES | {
+        "default": {"BACKEND": "django.core.files.storage.FileSystemStorage", "OPTIONS": location}
+    }
+
+
+def entry(name, content=b"", *, kind=tarfile.REGTYPE, link="", mode=0o644):
+    made = tarfile.TarInfo(name)
+    made.size, made.type, made.linkname, made.mode = len(content), kind, link, mode
+    return made, content
+
+
+def a_tar(*entries, mode="w:gz"):
+    file = io.BytesIO()
+    with tarfile.open(fileobj=file, mode=mode) as archive:
+        for made, content in entries:
+            archive.addfile(made, io.BytesIO(content))
+    file.seek(0)
+    return file
+
+
+def a_zip(files):
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:
+        for name, content in files.items():
+            archive.writestr(name, content)
+    file.seek(0)
+    return file
+
+
+def unpacked(file, tmp_path):
+    """Path -> content of what came out."""
+    into = tmp_path / "into"
+    into.mkdir()
+    archives.unpacked(file, into)
+    return {str(path.relative_to(into)): path.read_bytes() for path in into.rglob("*") if path.is_file()}
+
+
+CODE = entry("code/train.py", b"print(1)\n"), entry("code/run.sh", b"#!/bin/sh\n", mode=0o755)
+
+
+@pytest.mark.parametrize("mode", ["w", "w:gz", "w:bz2", "w:xz"])
+def test_a_tar_is_unpacked_however_it_is_compressed(tmp_path, mode):
+    assert unpacked(a_tar(*CODE, mode=mode), tmp_path) == {"code/train.py": b"print(1)\n", "code/run.sh": b"#!/bin/sh\n"}
+    assert (tmp_path / "into/code/run.sh").stat().st_mode & 0o111
+
+
+def test_a_zip_is_unpacked(tmp_path):
+    assert unpacked(a_zip({"code/train.py": b"print(1)\n", "a\\b": b"c"}), tmp_path) == {
+        "code/train.py": b"print(1)\n",
+        "a/b": b"c",
+    }
+
+
+def test_a_link_within_the_folder_becomes_the_file_that_it_leads_to(tmp_path):
+    links = entry("latest.py", kind=tarfile.SYMTYPE, link="code/train.py"), entry("x", kind=tarfile.LNKTYPE, link="code/train.py")
+    found = unpacked(a_tar(*links, *CODE), tmp_path)
+    assert (found["latest.py"], found["x"]) == (b"print(1)\n", b"print(1)\n")
+
+
+LEADS_OUT = {
+    "dots": a_tar(entry("../evil", b"x")),
+    "dots within": a_tar(entry("a/../../evil", b"x")),
+    "absolute": a_tar(entry("/tmp/evil", b"x")),
+    "link": a_tar(entry("l", kind=tarfile.SYMTYPE, link="/etc/passwd")),
+    "link up": a_tar(entry("a/l", kind=tarfile.SYMTYPE, link="../../etc/passwd")),
+    "hard link": a_tar(entry("l", kind=tarfile.LNKTYPE, link="../etc/passwd")),
+    "link by link": a_tar(entry("d", kind=tarfile.SYMTYPE, link="."), entry("e", kind=tarfile.SYMTYPE, link="d/../../x")),
+    "zip dots": a_zip({"../evil": b"x"}),
+    "zip backslash": a_zip({"..\\evil": b"x"}),
+    "zip absolute": a_zip({"/tmp/evil": b"x"}),
+}
+
+
+@pytest.mark.parametrize("kind", LEADS_OUT)
+def test_what_leads_out_is_refused_and_nothing_is_written_there(tmp_path, kind):
+    file = LEADS_OUT[kind]
+    file.seek(0)
+    with pytest.raises(Invalid, match="outside of its folder"):
+        unpacked(file, tmp_path)
+    assert not list(tmp_path.glob("evil"))
+
+
+def test_a_file_is_not_written_through_a_link(tmp_path):
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    with pytest.raises(Invalid):
+        unpacked(a_tar(entry("d", kind=tarfile.SYMTYPE, link="../outside"), entry("d/evil", b"x")), tmp_path)
+    assert list(outside.iterdir()) == []
+
+
+BROKEN = {
+    "empty": b"",
+    "text": b"no archive",
+    "half a tar": a_tar(*CODE).getvalue()[:40],
+    "half a zip": a_zip({"a": b"b" * 100}).getvalue()[:60],
+}
+
+
+@pytest.mark.parametrize("file", BROKEN.values(), ids=BROKEN)
+def test_what_is_no_archive_is_refused(tmp_path, file):
+    with pytest.raises(Invalid, match="cannot be read as one of") as error:
+        unpacked(io.BytesIO(file), tmp_path)
+    assert str(tmp_path) not in str(error.value)
+
+
+def test_devices_are_refused(tmp_path):
+    with pytest.raises(Invalid, match="neither a file nor a folder"):
+        unpacked(a_tar(entry("null", kind=tarfile.CHRTYPE)), tmp_path)
+
+
+@pytest.mark.parametrize("file", [a_tar(entry("zeros", b"\0" * 5000)), a_zip({"zeros": b"\0" * 5000})])
+def test_what_unpacks_to_more_than_the_limit_is_refused(tmp_path, settings, file):
+    settings.SOURCE_MAX_UNPACKED_BYTES = 4999
+    file.seek(0)
+    with pytest.raises(Invalid, match="holds more than"):
+        unpacked(file, tmp_path)
+
+
+# -- Uploads -------------------------------------------------------------------------------------------------
+
+
+def upload(project, file, *, name="code.tar.gz"):
+    return sources.upload(project=project, name=name, file=file, by=Actor(user=a_user()), now=NOON)
+
+
+def test_the_same_files_are_one_source_whoever_packed_them(db):
+    project, other = a_project(), a_project()
+    first = upload(project, a_tar(entry("a", b"1")))
+    again = upload(project, a_zip({"a": b"1"}))
+    elsewhere = upload(other, a_tar(entry("a", b"1"), mode="w"))
+    assert (first, first.source) == (again, elsewhere.source)
+    assert (Source.objects.count(), Upload.objects.count(), AuditEntry.objects.filter(verb="source.upload").count()) == (1, 2, 2)
+    with tarfile.open(fileobj=sources.open_archive(first.source_id)) as archive:
+        assert archive.getnames() == ["a"]
+
+
+def test_an_archive_is_launched_only_where_it_was_brought(db):
+    project, other = a_project(), a_project()
+    digest = upload(project, a_tar(*CODE)).source_id
+    pinned = sources.pin({"kind": "archive", "digest": digest}, project=project)
+    assert pinned == {"kind": "archive", "digest": digest, "title": "code.tar.gz"}
+    with pytest.raises(Invalid, match="no such archive was uploaded to project"):
+        sources.pin({"kind": "archive", "digest": digest}, project=other)
+
+
+def test_too_large_a_file_is_refused_unopened(db, settings):
+    settings.SOURCE_MAX_BYTES = 3
+    with pytest.raises(Invalid, match="larger than"):
+        upload(a_project(), io.BytesIO(b"1234"))
+    assert not Source.objects.exists()
+
+
+def test_a_script_is_a_source_of_one_file_with_its_own_line_ends(db):
+    pinned = sources.pin({"kind": "script", "name": "script.py", "text": "a = 1\r\nprint(a)\n"}, project=a_project())
+    with tarfile.open(fileobj=sources.open_archive(pinned["digest"])) as archive:
+        assert archive.extractfile("script.py").read() == b"a = 1\nprint(a)\n"
