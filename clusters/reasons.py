@@ -23,6 +23,7 @@ SENTENCES = {
     "source-unresolved": _(
         "%(ref)s of %(address)s has not been resolved to a commit yet; it ends when that takes longer than %(seconds)s s."
     ),
+    "retrying": _("Attempt %(attempt)s failed: %(why)s The next begins %(delay_s)s s later; %(left)s more could follow."),
     # Where it stands on its way
     "placed": _("Placed on %(hosts)s."),
     "preparing": _("%(hosts)s has taken it."),
@@ -38,6 +39,7 @@ SENTENCES = {
     "barrier-deadline": _("Not all ranks were ready within %(seconds)s s."),
     "rank-ended": _("Rank %(rank)s ended, so the others were stopped."),
     "panel-stopped": _("The panel's own end stopped it."),
+    "preempted": _("Work of a higher priority took its chips."),
     # How it ended
     "succeeded": _("The command ended with exit code 0."),
     "exit-code": _("The command ended with exit code %(exit_code)s on %(host)s."),
@@ -56,10 +58,15 @@ SENTENCES = {
 
 
 def sentence(code: str, data: Mapping[str, Any]) -> str:
-    """The sentence of a reason; an unknown code speaks for itself (a row written by a newer panel)."""
+    """The sentence of a reason; an unknown code speaks for itself (a row written by a newer panel).
+
+    A reason may carry another one as `why_code` and `why_data`; its sentence is `why` in this one's.
+    """
     text = SENTENCES.get(code)
     if text is None:
         return code
+    if "why_code" in data:
+        data = {**data, "why": sentence(data["why_code"], data["why_data"])}
     try:
         return str(text) % data
     except KeyError:

@@ -51,7 +51,7 @@ class SchedulerLoop:
 
 @dataclass
 class FollowLoop:
-    """Whoever owns workloads follows them."""
+    """Whoever owns workloads follows them; jobs that wait to try again begin."""
 
     name: str = "follow"
 
@@ -59,7 +59,9 @@ class FollowLoop:
         self.waker = Waker("follow")
 
     def tick(self) -> None:
-        attempts.follow(now=timezone.now())
+        now = timezone.now()
+        attempts.follow(now=now)
+        attempts.begin_due(now=now)
 
     def wait(self) -> None:
         self.waker.wait(1.0)

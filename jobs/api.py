@@ -1,4 +1,4 @@
-"""The API of jobs: launch, look, cancel, and read the log. The same services as the pages."""
+"""The API of jobs: launch, relaunch, look, cancel, and read the log. The same services as the pages."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from rest_framework.views import APIView
 from agent import protocol
 from jobs import definitions, progress, services
 from jobs.models import Job, JobDefinition
-from jobs.shapes import DefinitionShape, JobShape, Launch, Page
+from jobs.shapes import AttemptShape, DefinitionShape, JobShape, Launch, Page
 from monitoring import events, lines, logs, metrics
 from monitoring.models import Log
 from projects import idempotency
@@ -54,9 +54,7 @@ class Jobs(APIView):
     def post(self, request: ApiRequest) -> Response:
         """Launch a job. Safe to repeat with an Idempotency-Key."""
         by = Actor.of(request)
-        status, body, is_replayed = idempotency.once(request, by, lambda: (201, self._launch(request, by)))
-        headers = {"Location": f"/api/v1/jobs/{body['number']}"} | ({"Idempotent-Replayed": "true"} if is_replayed else {})
-        return Response(body, status=status, headers=headers)
+        return _made(*idempotency.once(request, by, lambda: (201, self._launch(request, by))))
 
     def _launch(self, request: ApiRequest, by: Actor) -> dict[str, Any]:
         asked = Launch.from_body(request.data)
@@ -70,6 +68,7 @@ class Jobs(APIView):
             labels=asked.labels,
             environment=asked.environment,
             secrets=asked.secrets,
+            retries=asked.retries,
             by=by,
             now=timezone.now(),
         )
@@ -80,6 +79,25 @@ class OneJob(APIView):
     def get(self, request: ApiRequest, number: int) -> Response:
         job = services.get_job(Actor.of(request), number, may="jobs.view")
         return Response(JobShape.of(job, progress.of_job(job)))
+
+
+class Relaunch(APIView):
+    def post(self, request: ApiRequest, number: int) -> Response:
+        """The same once more, as a new job. Safe to repeat with an Idempotency-Key."""
+        by = Actor.of(request)
+        job = services.get_job(by, number, may="jobs.launch")
+
+        def make() -> tuple[int, dict[str, Any]]:
+            return 201, JobShape.of(services.relaunch(job=job, by=by, now=timezone.now()))
+
+        return _made(*idempotency.once(request, by, make))
+
+
+class Attempts(APIView):
+    def get(self, request: ApiRequest, number: int) -> Response:
+        """The tries of a job, first to last."""
+        job = services.get_job(Actor.of(request), number, may="jobs.view")
+        return Response({"attempts": [AttemptShape.of(one) for one in job.attempts.select_related("workload")]})
 
 
 class Cancellation(APIView):
@@ -202,6 +220,12 @@ class Definitions(APIView):
             projects = projects.filter(pk=get_project(Actor.of(request), slug, may="project.view").pk)
         found = JobDefinition.objects.filter(project__in=projects).select_related("project").prefetch_related("versions")
         return Response({"definitions": [DefinitionShape.of(one) for one in found.order_by("project__slug", "slug")]})
+
+
+def _made(status: int, body: dict[str, Any], is_replayed: bool) -> Response:
+    """Of a job that was made, now or when the same request came first."""
+    headers = {"Location": f"/api/v1/jobs/{body['number']}"} | ({"Idempotent-Replayed": "true"} if is_replayed else {})
+    return Response(body, status=status, headers=headers)
 
 
 def _workload_of(request: ApiRequest, job: Job) -> UUID:

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import transaction
+from django.utils.translation import gettext as _
 
 from clusters import reasons, workloads
 from clusters.models import Workload
 from clusters.states import Outcome, WorkloadState
+from jobs import retries
 from jobs.models import Attempt, Job
+from jobs.retries import Cause
 from jobs.states import ENDED, MOVES, JobState
 from monitoring import events
 
@@ -42,6 +46,25 @@ def begin(job: Job, *, queued_at: datetime, now: datetime) -> Attempt:
     job.workload = workload
     job.save(update_fields=["workload", "subject"])
     return Attempt.objects.create(job=job, number=number, workload=workload, created_at=now)
+
+
+def begin_due(*, now: datetime) -> int:
+    """Begin the next attempt of each job whose delay is over; returns how many."""
+    due = list(Job.objects.filter(retry_at__lte=now).order_by("retry_at", "pk").values_list("pk", flat=True)[:BATCH])
+    for pk in due:
+        with transaction.atomic():
+            job = Job.objects.locked(pk)
+            if job.retry_at is None:  # canceled meanwhile
+                continue
+            last = job.attempts.select_related("workload").last()
+            assert last and job.subject
+            job.retry_at = None
+            job.save(update_fields=["retry_at"])
+            # A host's trouble costs nobody their place in the line.
+            attempt = begin(job, queued_at=last.workload.queued_at if last.retried_as == Cause.HOST_LOST else now, now=now)
+            sentence = _("Attempt %(number)s waits for its chips.") % {"number": attempt.number}
+            events.record(job.subject, "attempt.begun", sentence, at=now, attempt=attempt.number)
+    return len(due)
 
 
 def follow(*, now: datetime) -> int:
@@ -84,8 +107,31 @@ def _take_news(job: Job, workload: Workload, *, now: datetime) -> None:
         job.started_at = workload.running_at
         job.save(update_fields=["started_at"])
     to, code, data = _told_by(job, workload)
+    if to == JobState.FAILED and _try_again(job, workload, now=now):
+        return
     if to in MOVES[job.state]:
         move(job, to, code=code, data=data, now=now)
+
+
+def _try_again(job: Job, workload: Workload, *, now: datetime) -> bool:
+    """failed -> queued until its next attempt, when the budget of the cause allows one and nobody has canceled it."""
+    if job.state == JobState.STOPPING and job.reason_code == "canceled":
+        return False
+    spent = Counter(job.attempts.exclude(retried_as="").values_list("retried_as", flat=True))
+    again = retries.decide(job.retries, workload.reason_code, spent)
+    if again is None:
+        return False
+    attempt = job.attempts.get(workload=workload)
+    attempt.retried_as = again.cause
+    attempt.save(update_fields=["retried_as"])
+    if job.state == JobState.QUEUED:  # it was over before anybody saw it begin
+        move(job, JobState.STARTING, code="", data={}, now=now)
+    why = {"why_code": workload.reason_code, "why_data": workload.reason_data}
+    about = {"attempt": attempt.number, "cause": again.cause.value, "delay_s": again.delay_s, "left": again.left}
+    move(job, JobState.QUEUED, code="retrying", data=about | why, now=now)
+    job.retry_at = now + timedelta(seconds=again.delay_s)
+    job.save(update_fields=["retry_at"])
+    return True
 
 
 def _told_by(job: Job, workload: Workload) -> tuple[str, str, dict[str, Any]]:
@@ -115,6 +161,8 @@ def move(job: Job, to: str, *, code: str, data: dict[str, Any], now: datetime, b
     changes: dict[str, Any] = {"state": to, "reason_code": code, "reason_data": data, "moved_at": now}
     if to in ENDED:
         changes["ended_at"] = now
+    if to != JobState.QUEUED:
+        changes["retry_at"] = None
     if not Job.objects.filter(pk=job.pk, state=job.state).update(**changes):
         return False
     for name, value in changes.items():

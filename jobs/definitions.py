@@ -10,6 +10,7 @@ from django.db import transaction
 from django.utils.translation import gettext as _
 
 from jobs.models import DefinitionVersion, JobDefinition
+from jobs.retries import Policy
 from projects import audit
 from projects.actors import Actor
 from projects.errors import NotFound
@@ -24,23 +25,27 @@ def publish(
     template: Mapping[str, Any],
     parameters: Mapping[str, Any],
     resources: Mapping[str, Any],
+    retries: Mapping[str, Any] | None = None,
     by: Actor,
     now: datetime,
 ) -> DefinitionVersion:
-    """The newest version of the definition with this wording: the present one if it says the same, else a new one."""
+    """The newest version of the definition with this wording: the present one if it says the same, else a new one.
+
+    Raises Invalid when `retries` is no policy.
+    """
+    Policy.from_json(retries or {})
     with transaction.atomic():
         definition, _made = JobDefinition.objects.select_for_update().get_or_create(
             project=project, slug=slug, defaults={"title": title, "created_at": now}
         )
         last = definition.versions.order_by("-number").first()
-        if last and (last.template, last.parameters, last.resources) == (template, parameters, resources):
+        wording = {"template": template, "parameters": parameters, "resources": resources, "retries": dict(retries or {})}
+        if last and wording == {name: getattr(last, name) for name in wording}:
             return last
         version = DefinitionVersion.objects.create(
             definition=definition,
             number=last.number + 1 if last else 1,
-            template=template,
-            parameters=parameters,
-            resources=resources,
+            **wording,
             created_at=now,
             created_by=by.user if by.user.is_authenticated else None,
         )

@@ -10,6 +10,7 @@ from django.db import models
 from clusters import reasons
 from clusters.models import Workload
 from clusters.specs import Request, Spec
+from jobs.retries import Cause, Policy
 from jobs.states import ENDED, JobState
 from monitoring.models import Subject
 from projects.models import Project, slug
@@ -34,7 +35,7 @@ class DefinitionVersion(models.Model):
     """One wording of a definition; immutable. Version n+1 is made when the wording changes.
 
     `template` is a Spec whose texts may hold `${parameter}`; `parameters` the JSON Schema of what fills them;
-    `resources` what is asked for when a launch does not say.
+    `resources` what is asked for and `retries` what is tried again when a launch does not say.
     """
 
     definition = models.ForeignKey(JobDefinition, on_delete=models.PROTECT, related_name="versions")
@@ -42,6 +43,7 @@ class DefinitionVersion(models.Model):
     template = models.JSONField()
     parameters = models.JSONField()
     resources = models.JSONField()
+    retries = models.JSONField(default=dict)
     created_at = models.DateTimeField()
     created_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")
 
@@ -81,8 +83,12 @@ class Job(models.Model):
     name = models.CharField(max_length=100)
     parameters = models.JSONField()
     labels = models.JSONField(default=dict)
+    environment = models.JSONField(default=dict)  # what its launch added to the definition's
+    secrets = models.JSONField(default=list)  # names, the same
     request_json = models.JSONField()
     spec_json = models.JSONField()
+    retries_json = models.JSONField(default=dict)
+    relaunch_of = models.ForeignKey("self", null=True, on_delete=models.SET_NULL, related_name="relaunches")
     subject = models.ForeignKey(
         Subject, on_delete=models.PROTECT, null=True, related_name="+"
     )  # null within its own creation only
@@ -91,6 +97,7 @@ class Job(models.Model):
     state = models.CharField(max_length=10, choices=JobState.choices, default=JobState.QUEUED)
     reason_code = models.CharField(max_length=40, blank=True)
     reason_data = models.JSONField(default=dict)
+    retry_at = models.DateTimeField(null=True)  # queued, with its next attempt to begin then
     created_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")
     created_at = models.DateTimeField()
     moved_at = models.DateTimeField()
@@ -105,8 +112,14 @@ class Job(models.Model):
             models.CheckConstraint(
                 condition=models.Q(ended_at=None) ^ models.Q(state__in=sorted(ENDED)), name="job_ended_has_moment"
             ),
+            models.CheckConstraint(
+                condition=models.Q(retry_at=None) | models.Q(state=JobState.QUEUED), name="job_retry_waits_in_line"
+            ),
         ]
-        indexes = [models.Index(fields=["project", "-id"], name="job_of_project_newest")]
+        indexes = [
+            models.Index(fields=["project", "-id"], name="job_of_project_newest"),
+            models.Index(fields=["retry_at"], condition=~models.Q(retry_at=None), name="job_retry_due"),
+        ]
 
     @property
     def number(self) -> int:
@@ -121,24 +134,32 @@ class Job(models.Model):
         return Spec.from_json(self.spec_json)
 
     @property
+    def retries(self) -> Policy:
+        return Policy.from_json(self.retries_json)
+
+    @property
     def has_ended(self) -> bool:
         return self.state in ENDED
 
     @property
     def why(self) -> tuple[str, str]:
-        """(code, sentence) of why it is in its state; a queued job's is its workload's, renewed each pass."""
-        if self.state == JobState.QUEUED and self.workload:
+        """(code, sentence) of why it is in its state; of a queued job its workload's, unless it waits to retry."""
+        if self.state == JobState.QUEUED and self.workload and self.retry_at is None:
             return self.workload.reason_code, self.workload.reason
         return self.reason_code, reasons.sentence(self.reason_code, self.reason_data) if self.reason_code else ""
 
 
 class Attempt(models.Model):
-    """One try of a job: one workload. A try whose host never took it does not count."""
+    """One try of a job: one workload. A try whose host never took it does not count.
+
+    `retried_as` is the cause whose budget paid for the try after this one.
+    """
 
     job = models.ForeignKey(Job, on_delete=models.CASCADE, related_name="attempts")
     number = models.PositiveIntegerField()
     workload = models.OneToOneField(Workload, on_delete=models.PROTECT, related_name="+")
     counted = models.BooleanField(default=True)
+    retried_as = models.CharField(max_length=10, choices=Cause.choices, blank=True)
     created_at = models.DateTimeField()
 
     class Meta:

@@ -1,4 +1,4 @@
-"""What people and scripts do with jobs: launch and cancel. Pages and API come through here alike."""
+"""What people and scripts do with jobs: launch, relaunch and cancel. Pages and API come through here alike."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from django.utils.translation import gettext as _
 
 from clusters import catalogue, runtimes, sources, workloads
 from clusters.models import Cluster, Workload
-from clusters.specs import Request, Spec
+from clusters.specs import Request
 from jobs import attempts, parameters
 from jobs.models import DefinitionVersion, Job
+from jobs.retries import Policy
 from jobs.states import JobState
 from monitoring import events, subjects
 from projects import audit
@@ -22,6 +23,19 @@ from projects.access import check, visible_projects
 from projects.actors import Actor
 from projects.errors import Conflict, Invalid, NotFound
 from projects.models import Project, Secret
+
+SAME = (
+    "project",
+    "version",
+    "name",
+    "parameters",
+    "labels",
+    "environment",
+    "secrets",
+    "request_json",
+    "spec_json",
+    "retries_json",
+)  # of a job and its relaunch
 
 
 def get_job(actor: Actor, number: int, *, may: str) -> Job:
@@ -47,32 +61,66 @@ def launch(
     labels: Mapping[str, str] | None = None,
     environment: Mapping[str, str] | None = None,
     secrets: list[str] | None = None,
+    retries: Mapping[str, Any] | None = None,
 ) -> Job:
     """A queued job with its first attempt, its audit row and its event, in one transaction.
 
-    Raises Invalid with the paths of wrong parameters, resources or secrets.
+    Raises Invalid with the paths of wrong parameters, resources, secrets or retries.
     """
     filled = parameters.check(version.parameters, values)
-    request = _request(dict(version.resources) | dict(resources))
-    spec = _spec(project, parameters.fill(version.template, filled), environment or {}, secrets or [])
+    template = parameters.fill(version.template, filled)
+    names = sorted({*template.secrets, *(secrets or [])})
+    _check_secrets(project, names)
+    spec = replace(
+        template,
+        environment=template.environment | dict(environment or {}),
+        secrets=names,
+        source=sources.pin(template.source, project=project),
+        runtime=_pinned_runtime(template.runtime),
+    )
+    job = Job(
+        project=project,
+        version=version,
+        name=name or version.definition.slug,
+        parameters=filled,
+        labels=dict(labels or {}),
+        environment=dict(environment or {}),
+        secrets=sorted(secrets or []),
+        request_json=_request(dict(version.resources) | dict(resources)).to_json(),
+        spec_json=spec.to_json(),
+        retries_json=Policy.from_json({**version.retries, **(retries or {})}).to_json(),
+    )
+    return _begin(job, by=by, now=now)
+
+
+def relaunch(*, job: Job, by: Actor, now: datetime) -> Job:
+    """A new job that runs exactly what `job` ran: the same version, parameters, commit and packages.
+
+    Raises Invalid when what it needs is there no more: its accelerator or cluster, a secret.
+    """
+    _request(job.request_json)
+    _check_secrets(job.project, job.spec.secrets)
+    return _begin(Job(relaunch_of=job, **{name: getattr(job, name) for name in SAME}), by=by, now=now)
+
+
+def _begin(job: Job, *, by: Actor, now: datetime) -> Job:
+    name, before = by.user.get_username(), job.relaunch_of
+    sentence = f"Launched by {name}." if before is None else f"Launched by {name}, as job {before.pk} was."
     with transaction.atomic():
-        job = Job.objects.create(
-            project=project,
-            version=version,
-            name=name or version.definition.slug,
-            parameters=filled,
-            labels=dict(labels or {}),
-            request_json=request.to_json(),
-            spec_json=spec.to_json(),
-            created_by=by.user if by.user.is_authenticated else None,
-            created_at=now,
-            moved_at=now,
-        )
-        job.subject = subjects.ensure(kind="job", key=str(job.pk), title=job.name, project=project, link=f"/jobs/{job.pk}")
+        job.created_by = by.user if by.user.is_authenticated else None
+        job.created_at = job.moved_at = now
+        job.save()
+        job.subject = subjects.ensure(kind="job", key=str(job.pk), title=job.name, project=job.project, link=f"/jobs/{job.pk}")
         attempts.begin(job, queued_at=now, now=now)
-        events.record(job.subject, "job.queued", f"Launched by {by.user.get_username()}.", at=now, by_name=by.user.get_username())
+        events.record(job.subject, "job.queued", sentence, at=now, by_name=name)
         audit.record(
-            "job.launch", by=by, subject=job.subject, project=project, definition=version.definition.slug, version=version.number
+            "job.launch",
+            by=by,
+            subject=job.subject,
+            project=job.project,
+            definition=job.version.definition.slug,
+            version=job.version.number,
+            **({} if before is None else {"relaunch_of": before.pk}),
         )
     return job
 
@@ -89,12 +137,15 @@ def cancel(*, job: Job, by: Actor, now: datetime, force: bool = False) -> Job:
                 "job-ended", _("Job %(number)s has ended; there is nothing to cancel.") % {"number": job.pk}, job=job.pk
             )
         assert job.workload_id and job.subject
-        Workload.objects.locked(job.workload_id)  # before the event locks the subject: a claim and a report go that way
         name = by.user.get_username()
+        audit.record("job.cancel", by=by, subject=job.subject, project=job.project, force=force)
+        if job.retry_at is not None:  # nothing of it is anywhere
+            attempts.move(job, JobState.CANCELED, code="canceled", data={"by": name}, now=now, by_name=name)
+            return job
+        Workload.objects.locked(job.workload_id)  # before the event locks the subject: a claim and a report go that way
         if job.state != JobState.STOPPING:
             attempts.move(job, JobState.STOPPING, code="canceled", data={"by": name}, now=now, by_name=name)
         workloads.want_stop(job.workload_id, code="canceled", grace_s=0 if force else job.spec.stop_grace_s, now=now, by=name)
-        audit.record("job.cancel", by=by, subject=job.subject, project=job.project, force=force)
     return job
 
 
@@ -125,18 +176,11 @@ def _request(resources: Mapping[str, Any]) -> Request:
     return Request(accelerator=str(accelerator), chips=int(chips), cluster=cluster)  # type: ignore[arg-type]
 
 
-def _spec(project: Project, spec: Spec, environment: Mapping[str, str], secrets: list[str]) -> Spec:
-    names = sorted({*spec.secrets, *secrets})
+def _check_secrets(project: Project, names: list[str]) -> None:
+    """Raises Invalid for those that the project does not have."""
     missing = set(names) - set(Secret.objects.filter(project=project, name__in=names).values_list("name", flat=True))
     if missing:
         raise Invalid({f"secrets.{name}": _("there is no such secret in this project") for name in sorted(missing)})
-    return replace(
-        spec,
-        environment=spec.environment | dict(environment),
-        secrets=names,
-        source=sources.pin(spec.source, project=project),
-        runtime=_pinned_runtime(spec.runtime),
-    )
 
 
 def _pinned_runtime(runtime: Mapping[str, str] | None) -> dict[str, str] | None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
-from jobs.models import Job, JobDefinition
+from jobs.models import Attempt, Job, JobDefinition
 from jobs.progress import Progress
 from jobs.states import JobState
 from projects.errors import Invalid
@@ -28,6 +28,7 @@ class Launch:
     labels: dict[str, str] = field(default_factory=dict)
     environment: dict[str, str] = field(default_factory=dict)
     secrets: list[str] = field(default_factory=list)
+    retries: dict[str, Any] = field(default_factory=dict)
 
     @classmethod
     def from_body(cls, body: Any) -> Launch:
@@ -43,6 +44,7 @@ class Launch:
             "labels": _is_texts,
             "environment": _is_texts,
             "secrets": _is_names,
+            "retries": _is_object,
         }
         wrong = {
             name: _("there is no such field; known are %(known)s") % {"known": ", ".join(checks)}
@@ -147,6 +149,11 @@ class JobShape:
             "resources": job.request_json,
             "source": job.spec_json["source"],
             "labels": job.labels,
+            "environment": job.environment,
+            "secrets": job.secrets,
+            "retries": job.retries_json,
+            "retry_at": job.retry_at,
+            "relaunch_of": job.relaunch_of_id,
             "created_by": job.created_by.get_username() if job.created_by else None,
             "created_at": job.created_at,
             "started_at": job.started_at,
@@ -154,6 +161,25 @@ class JobShape:
             "subject": f"job:{job.pk}",
             "workload": str(job.workload_id) if job.workload_id else None,
             "link": f"/jobs/{job.pk}",
+        }
+
+
+class AttemptShape:
+    @staticmethod
+    def of(attempt: Attempt) -> dict[str, Any]:
+        """Of an attempt read with its workload."""
+        workload = attempt.workload
+        return {
+            "number": attempt.number,
+            "workload": str(workload.pk),
+            "state": workload.state,
+            "outcome": workload.outcome,
+            "reason": {"code": workload.reason_code, "sentence": workload.reason},
+            "counted": attempt.counted,
+            "retried_as": attempt.retried_as or None,
+            "created_at": attempt.created_at,
+            "running_at": workload.running_at,
+            "ended_at": workload.ended_at,
         }
 
 
@@ -168,4 +194,5 @@ class DefinitionShape:
             "version": newest.number,
             "parameters": newest.parameters,
             "resources": newest.resources,
+            "retries": newest.retries,
         }

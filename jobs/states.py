@@ -7,7 +7,7 @@ from django.utils.translation import gettext_lazy as _
 
 
 class JobState(TextChoices):
-    # in: services.launch, attempts.follow; out: attempts.follow, services.cancel; rescue: its workload says why it waits
+    # in: services.launch, attempts.follow; out: attempts.follow, services.cancel; rescue: its workload says why, or retry_at
     QUEUED = "queued", _("queued")
     # in and out: attempts.follow; rescue: the workload's deadlines (clusters/sweep.py)
     STARTING = "starting", _("starting")
@@ -29,7 +29,7 @@ MOVES: dict[str, frozenset[str]] = {
     S.QUEUED: frozenset({S.STARTING, S.RUNNING, S.STOPPING, *ENDED}),
     S.STARTING: frozenset({S.QUEUED, S.RUNNING, S.STOPPING, *ENDED}),
     S.RUNNING: frozenset({S.QUEUED, S.STOPPING, *ENDED}),
-    S.STOPPING: frozenset(ENDED),
+    S.STOPPING: frozenset({S.QUEUED, *ENDED}),  # queued: a gang that failed, to try again; never when it was canceled
     S.SUCCEEDED: frozenset(),
     S.FAILED: frozenset(),
     S.CANCELED: frozenset(),

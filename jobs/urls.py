@@ -10,12 +10,15 @@ urlpatterns = [
     path("jobs", views.job_list, name="job-list"),
     path("jobs/<int:number>", views.job_page, name="job"),
     path("jobs/<int:number>/cancellation", views.create_cancellation, name="job-cancellation"),
+    path("jobs/<int:number>/relaunch", views.create_relaunch, name="job-relaunch"),
 ]
 
 api_urlpatterns = [
     path("jobs", api.Jobs.as_view()),
     path("jobs/<int:number>", api.OneJob.as_view()),
+    path("jobs/<int:number>/attempts", api.Attempts.as_view()),
     path("jobs/<int:number>/cancellation", api.Cancellation.as_view()),
+    path("jobs/<int:number>/relaunch", api.Relaunch.as_view()),
     path("jobs/<int:number>/events", api.Events.as_view()),
     path("jobs/<int:number>/log", api.JobLog.as_view()),
     path("jobs/<int:number>/metrics", api.Metrics.as_view()),

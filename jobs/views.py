@@ -1,4 +1,4 @@
-"""The pages of jobs: the list, one job, and its cancellation."""
+"""The pages of jobs: the list, one job, its cancellation and its relaunch."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from jobs.models import Job
 from jobs.shapes import Page
 from monitoring import events, logs
 from monitoring.models import Event
-from projects.access import get_project, may_do, visible_projects
+from projects.access import get_project, rights_in, visible_projects
 from projects.actors import Actor
 
 EVENTS_SHOWN = 500
@@ -60,11 +60,19 @@ def create_cancellation(request: HttpRequest, number: int) -> HttpResponse:
     return render(request, "jobs/_job_header.html", _context(request, number))
 
 
+@login_required
+@require_POST
+def create_relaunch(request: HttpRequest, number: int) -> HttpResponse:
+    by = Actor.of(request)
+    job = services.relaunch(job=services.get_job(by, number, may="jobs.launch"), by=by, now=timezone.now())
+    return redirect("job", job.pk)
+
+
 def _context(request: HttpRequest, number: int) -> dict[str, Any]:
     by = Actor.of(request)
     job = services.get_job(by, number, may="jobs.view")
     assert job.subject
-    heads = logs.heads(job.subject)
+    heads, rights = logs.heads(job.subject), rights_in(by, job.project)
     return {
         "job": job,
         "progress": progress.of_job(job),
@@ -74,7 +82,8 @@ def _context(request: HttpRequest, number: int) -> dict[str, Any]:
         "logs": [
             vars(head) | {"complete": head.final_offset is not None and head.head_offset >= head.final_offset} for head in heads
         ],
-        "may_cancel": may_do(by, job.project, "jobs.cancel"),
+        "may_cancel": "jobs.cancel" in rights,
+        "may_launch": "jobs.launch" in rights,
         "parameters": {name: value if isinstance(value, str) else json.dumps(value) for name, value in job.parameters.items()},
         "command_line": shlex.join(job.spec.command),
         "curl": _curl(job),

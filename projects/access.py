@@ -67,13 +67,15 @@ def check(actor: Actor, project: Project, *, may: str) -> None:
         )
 
 
-def may_do(actor: Actor, project: Project, right: str) -> bool:
-    """Whether a page should offer the action. The action itself checks again."""
-    try:
-        check(actor, project, may=right)
-    except Forbidden:
-        return False
-    return True
+def rights_in(actor: Actor, project: Project) -> frozenset[str]:
+    """All that a page may offer in this project, for one look at the actor's role."""
+    role = role_in(actor, project)
+    if role is None:
+        return frozenset()
+    scope, rank = SCOPES.index(actor.scope), ROLES.index(role)
+    return frozenset(
+        name for name, right in RIGHTS.items() if scope >= SCOPES.index(right.scope) and rank >= ROLES.index(right.role)
+    )
 
 
 def role_in(actor: Actor, project: Project) -> str | None:

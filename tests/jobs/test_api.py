@@ -51,6 +51,11 @@ def test_a_launch_answers_with_the_job_and_where_it_is(script, vision):
         "resources": {"accelerator": "cpu", "chips": 1, "cluster": ""},
         "source": {"kind": "none"},
         "labels": {"a": "b"},
+        "environment": {},
+        "secrets": [],
+        "retries": {"user_code": {"times": 0, "delay_s": 10}, "host_lost": {"times": 0, "delay_s": 10}},
+        "retry_at": None,
+        "relaunch_of": None,
         "created_by": "member",
         "started_at": None,
         "ended_at": None,
@@ -246,6 +251,7 @@ def test_definitions_take_three_queries_however_many_there_are(script, vision, c
         "version": 2,
         "parameters": newest.parameters,
         "resources": {"accelerator": "cpu", "chips": 2},
+        "retries": {},
     }
     assert viewer.get("/api/v1/definitions?project=vit").json() == {"definitions": found}
 

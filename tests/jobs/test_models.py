@@ -39,6 +39,7 @@ CASES = {
     "version_once_a_definition": the_same_version_twice,
     "job_state_known": lambda: changed(state="asleep"),
     "job_ended_has_moment": lambda: changed(state="failed"),
+    "job_retry_waits_in_line": lambda: changed(state="running", retry_at=NOON),
     "attempt_once_a_job": lambda: another_attempt(number=1),
 }
 

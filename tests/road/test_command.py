@@ -100,3 +100,27 @@ def test_bad_input_is_answered_at_its_field(world, agent):
         },
     )
     assert (answer.status_code, answer.json()["details"]) == (422, {"resources.accelerator": "no cluster has it; there is cpu"})
+
+
+def test_a_command_that_fails_once_is_tried_again_and_its_tries_are_told(world, agent, tmp_path):
+    mark = tmp_path / "was-here"
+    command = f"test -e {shlex.quote(str(mark))} || {{ touch {shlex.quote(str(mark))}; echo first; exit 3; }}; echo second"
+    number = world.launch(command, retries={"user_code": {"times": 2, "delay_s": 0}})
+    assert world.wait(number)["state"] == "succeeded"
+    tries = world.client.get(f"jobs/{number}/attempts").json()["attempts"]
+    assert [(one["number"], one["outcome"], one["retried_as"]) for one in tries] == [
+        (1, "failed", "user_code"),
+        (2, "succeeded", None),
+    ]
+    until(lambda: world.log(number, attempt=1) == b"first\n")
+    assert world.complete_log(number) == b"second\n"
+    until(lambda: world.free_chips() == 4)
+
+
+def test_a_relaunch_runs_the_same_again(world, agent):
+    number = world.launch("echo hello", environment={"A": "1"})
+    world.wait(number)
+    again = world.client.post(f"jobs/{number}/relaunch").raise_for_status().json()
+    assert (again["relaunch_of"], again["environment"]) == (number, {"A": "1"})
+    assert world.wait(again["number"])["state"] == "succeeded"
+    assert world.complete_log(again["number"]) == b"hello\n"
