@@ -32,6 +32,9 @@ class Acks:
     def want(self, file: str, offset: int) -> None:
         self.wanted[file] = str(offset)
 
+    def hold(self, file: str) -> None:
+        self.wanted[file] = protocol.ACK_HOLD
+
     def refuse(self, file: str) -> None:
         self.wanted[file] = protocol.ACK_REFUSED
 
@@ -59,6 +62,12 @@ def take_log(rank: Rank, part: str, reports: list[protocol.Report], acks: Acks, 
     log = logs.open_log(subject=rank.workload.subject, workload_id=rank.workload_id, rank=rank.number, part=part)
     chunks = [logs.Chunk(report.offset, report.data, report.times, report.gaps) for report in reports]
     acks.want(reports[0].file, logs.append_many(log, chunks, now=now))
+
+
+@about_a_rank
+def hold_log(_rank: Rank, _part: str, reports: list[protocol.Report], acks: Acks, *, now: datetime) -> None:
+    """Instead of `take_log` while there is no room: the host keeps the bytes until it is told from where to go on."""
+    acks.hold(reports[0].file)
 
 
 @about_a_rank

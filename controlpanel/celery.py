@@ -34,6 +34,7 @@ app.conf.update(
     imports=["controlpanel.tasks"],
     beat_schedule={
         "forget what has expired": {"task": "controlpanel.tasks.forget_expired", "schedule": crontab(minute=17)},
+        "forget old logs and metrics": {"task": "controlpanel.tasks.forget_old", "schedule": crontab(hour=3, minute=47)},
         "sweep the log store": {"task": "controlpanel.tasks.sweep_log_store", "schedule": crontab(minute=37)},
     },
     beat_schedule_filename=str(settings.VAR_DIR / "beat"),

@@ -65,6 +65,17 @@ class HostKeys:
             self._forgot_at = time.monotonic()
             self._forget_old_acks(connection, hosts, now=now)
 
+    def let_pass(self, connection: redis.Redis, hosts: Collection[UUID]) -> None:
+        """Logs that hosts were told to hold are wanted again, each from where it was stored last."""
+        for host in hosts:
+            key = protocol.acks_key(str(host))
+            acks = cast("dict[bytes, bytes]", connection.hgetall(key))
+            held = [file.decode() for file, word in acks.items() if word == protocol.ACK_HOLD.encode()]
+            for file in held:
+                workload_id, rank, part = protocol.split_file(file)
+                log = Log.objects.filter(workload_id=workload_id, rank=rank, part=part).first()
+                connection.hset(key, file, str(log.head_offset if log else 0))
+
     def acknowledge(self, connection: redis.Redis, taken: Mapping[UUID, list[bytes]], acks: Mapping[UUID, Acks]) -> None:
         """After commit: what is wanted next, then the entries go. A crash before it only makes them be read once more.
 

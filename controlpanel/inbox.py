@@ -24,7 +24,8 @@ from django.utils import timezone
 from agent import protocol
 from clusters import holding, silence
 from clusters.models import Host
-from clusters.reports import Acks, take_heartbeat, take_log, take_points, take_samples, take_states
+from clusters.reports import Acks, hold_log, take_heartbeat, take_log, take_points, take_samples, take_states
+from controlpanel.disk_guard import DiskGuard
 from controlpanel.host_keys import HostKeys
 from monitoring import events, segments, streams
 from monitoring.waking import STREAM, Waker
@@ -52,6 +53,7 @@ class Inbox:
     name: str = "inbox"
     hosts: dict[UUID, Host] = field(default_factory=dict)
     keys: HostKeys = field(default_factory=HostKeys)
+    disk: DiskGuard = field(default_factory=DiskGuard)
     looked_at: float = 0.0  # monotonic
     committed_at: float = 0.0
     pending: Batch = field(default_factory=dict)
@@ -139,7 +141,10 @@ class Inbox:
                 continue
             if report.session == host.session or self._is_new_session(host, report.session):
                 by_file[report.kind, report.file].append(report)
-        return [Work(self.hosts[host.pk], file, KINDS[kind], found) for (kind, file), found in by_file.items()]
+        return [Work(self.hosts[host.pk], file, self._taker(kind), found) for (kind, file), found in by_file.items()]
+
+    def _taker(self, kind: str) -> Callable[..., None]:
+        return hold_log if kind == protocol.REPORT_LOG and self.disk.is_holding else KINDS[kind]
 
     def _is_new_session(self, host: Host, session: int) -> bool:
         """A session may have been opened since the last look around."""
@@ -185,6 +190,8 @@ class Inbox:
         self.hosts = {host.pk: host for host in Host.objects.in_service().select_related("subject")}
         self.keys.tend(streams.reader(), self.hosts, now=now)
         self._note_reading(now)
+        if self.disk.look(now=now):
+            self.keys.let_pass(streams.reader(), self.hosts)
 
     def _note_reading(self, now: datetime) -> None:
         """A gap in reading starts the count of every host's silence anew."""

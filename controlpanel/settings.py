@@ -112,6 +112,10 @@ SOURCE_MAX_UNPACKED_BYTES = int(_number("SOURCE_MAX_UNPACKED_MIB", 512) * 1024**
 # -- Logs ------------------------------------------------------------------------------------------------
 LOG_SEAL_BYTES = int(_number("LOG_SEAL_BYTES", 256 * 1024))  # pieces of a log are sealed into one object from here
 LOG_SEAL_QUIET_S = _number("LOG_SEAL_QUIET_S", 60)  # or after so long without a new byte
+LOG_KEEP_DAYS = _number("LOG_KEEP_DAYS", 90)  # from the end of its job; 0: for ever
+METRIC_KEEP_DAYS = _number("METRIC_KEEP_DAYS", 365)  # the same
+SAMPLES_KEEP_DAYS = _number("SAMPLES_KEEP_DAYS", 30)  # how busy hosts were; 0: for ever
+DISK_GUARD_SHARE = _number("DISK_GUARD_PERCENT", 5) / 100  # of the disk: with less free the panel takes no logs
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage", "OPTIONS": {"location": VAR_DIR / "files"}},
     "logs": {"BACKEND": "django.core.files.storage.FileSystemStorage", "OPTIONS": {"location": VAR_DIR / "logs"}},

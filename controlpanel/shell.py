@@ -7,6 +7,7 @@ from typing import Any
 from django.http import HttpRequest
 from django.utils.functional import SimpleLazyObject
 
+from monitoring import conditions
 from projects.access import visible_projects
 from projects.actors import Actor
 
@@ -16,7 +17,7 @@ MAX_PROJECTS = 12  # in the navigation; the list's own filter has them all
 
 
 def shell(request: HttpRequest) -> dict[str, Any]:
-    """Context processor. The projects cost a query, and only pages that show them pay it."""
+    """Context processor. Projects and conditions cost a query each, and only pages that show them pay it."""
     theme = request.COOKIES.get("theme")
     return {
         "shell": {
@@ -24,6 +25,7 @@ def shell(request: HttpRequest) -> dict[str, Any]:
             "theme": theme if theme in THEMES else "",
             "projects": SimpleLazyObject(lambda: _projects(request)),
             "project": request.GET.get("project", ""),
+            "conditions": SimpleLazyObject(conditions.present),
         }
     }
 

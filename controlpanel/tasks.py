@@ -8,7 +8,7 @@ from celery import shared_task
 from django.core.management import call_command
 from django.utils import timezone
 
-from clusters import chores, resolving
+from clusters import chores, resolving, retention
 from clusters.models.chores import ChoreKind
 from monitoring import segments
 from projects import idempotency
@@ -33,3 +33,8 @@ def forget_expired() -> None:
 @shared_task
 def sweep_log_store() -> None:
     segments.sweep_objects(timezone.now())
+
+
+@shared_task
+def forget_old() -> None:
+    retention.forget_old(now=timezone.now())

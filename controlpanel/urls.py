@@ -12,6 +12,7 @@ from controlpanel import home
 
 urlpatterns = [
     path("", home.home, name="home"),
+    path("conditions", home.conditions, name="conditions"),
     path("", include(projects.urls.urlpatterns)),
     path("", include(jobs.urls.urlpatterns)),
     path("api/v1/", include([*projects.urls.api_urlpatterns, *clusters.api.urlpatterns, *jobs.urls.api_urlpatterns])),

@@ -84,6 +84,14 @@ class Event(models.Model):
         }
 
 
+class Condition(models.Model):
+    """Something that is the matter with the panel itself, for as long as it is: every page says so. See conditions.py."""
+
+    code = models.CharField(max_length=40, primary_key=True)
+    data = models.JSONField(default=dict)
+    since = models.DateTimeField()
+
+
 class Log(models.Model):
     """The bytes that one part of one rank printed, addressed by offset. Written by logs.append, sealed by segments.seal.
 

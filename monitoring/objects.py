@@ -73,6 +73,11 @@ def offset_of(name: str) -> int | None:
     return int(number) if number.isdecimal() and name.endswith(".zst") else None
 
 
+def delete(name: str) -> None:
+    """Without effect when it is gone."""
+    _storage().delete(name)
+
+
 def delete_if_older(name: str, than: datetime) -> bool:
     if _storage().get_modified_time(name) >= than:
         return False

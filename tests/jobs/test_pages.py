@@ -37,12 +37,12 @@ def jobs_of(answer):
 
 
 @pytest.mark.parametrize("count", [1, 3])
-def test_a_list_takes_six_queries_however_many_there_are(as_, vision, count, django_assert_num_queries):
+def test_a_list_takes_seven_queries_however_many_there_are(as_, vision, count, django_assert_num_queries):
     for _ in range(count):
         a_job(project=vision.project, by=vision.member)
     Job.objects.update(state="running", started_at=NOON)
     browser = as_(vision.viewer)
-    with django_assert_num_queries(6):  # session, user, projects, jobs, progress, projects of the navigation
+    with django_assert_num_queries(7):  # session, user, projects, jobs, progress, conditions, projects of the navigation
         answer = browser.get("/jobs")
     assert len(jobs_of(answer)) == count
     assert answer.content.decode().count('<tr id="job-') == count
@@ -122,7 +122,7 @@ def test_the_request_that_is_shown_launches_the_same_again(as_, vision, script):
 
 
 @pytest.mark.parametrize("attempts", [1, 3])
-def test_a_job_page_takes_eleven_queries_however_much_there_is(as_, vision, attempts, django_assert_num_queries):
+def test_a_job_page_takes_twelve_queries_however_much_there_is(as_, vision, attempts, django_assert_num_queries):
     a_host()
     job = a_job(project=vision.project, by=vision.member)
     for number in range(1, attempts):
@@ -131,7 +131,7 @@ def test_a_job_page_takes_eleven_queries_however_much_there_is(as_, vision, atte
         follow(now=steps.after(61 * number))
     assert job.attempts.count() == attempts
     browser = as_(vision.member)
-    with django_assert_num_queries(11):
+    with django_assert_num_queries(12):
         assert browser.get(f"/jobs/{job.pk}").status_code == 200
 
 
