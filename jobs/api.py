@@ -34,8 +34,10 @@ MOST_BUCKETS = 2000
 
 class Jobs(APIView):
     def get(self, request: ApiRequest) -> Response:
-        """Newest first; `cursor` is the answer's `next_cursor`. Filters: `project`, `state` and `label` (key=value; both may
-        come several times), `owner` (a name, or "me"), `definition`, `accelerator`, `cluster`, `text` (in the name, or the number).
+        """Newest first; `cursor` is the answer's `next_cursor`.
+
+        Filters: `project`, `state` and `label` (key=value; both may come several times), `owner` (a name, or "me"),
+        `definition`, `accelerator`, `cluster`, `text` (part of its name, or its number).
         """
         shown, next_cursor = filters.jobs_of_page(filters.Page.from_query(request.query_params), Actor.of(request))
         known = progress.of_jobs(shown)

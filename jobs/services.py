@@ -53,7 +53,7 @@ def launch(
     Raises Invalid with the paths of wrong parameters, resources or secrets.
     """
     filled = parameters.check(version.parameters, values)
-    request = _request(dict(version.resources) | dict(resources))
+    request = request_of(dict(version.resources) | dict(resources))
     spec = _spec(project, parameters.fill(version.template, filled), environment or {}, secrets or [])
     with transaction.atomic():
         job = Job.objects.create(
@@ -98,8 +98,8 @@ def cancel(*, job: Job, by: Actor, now: datetime, force: bool = False) -> Job:
     return job
 
 
-def _request(resources: Mapping[str, Any]) -> Request:
-    """Refuses what no cluster has, and names what exists."""
+def request_of(resources: Mapping[str, Any]) -> Request:
+    """What a launch asks for. Raises Invalid for what no cluster has, and names what exists."""
     accelerators = sorted(set(Cluster.objects.values_list("accelerator", flat=True)))
     wrong: dict[str, str] = {}
     for name in set(resources) - {"accelerator", "chips", "cluster"}:
