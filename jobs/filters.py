@@ -80,7 +80,7 @@ class Filter:
             return replace(self, states=tuple(state for state in self.states if state != value))
         if name == "label":
             return replace(self, labels=tuple(pair for pair in self.labels if "=".join(pair) != value))
-        return replace(self, **{name: ""})
+        return replace(self, **{name: ""})  # type: ignore[arg-type]  # one of ONE_VALUE
 
 
 @dataclass(frozen=True)
@@ -178,10 +178,10 @@ class HasLabel(Func):
     def __init__(self, key: str, value: str) -> None:
         super().__init__(F("labels"), Value(key), Value(value))
 
-    def as_sqlite(self, compiler: Any, connection: Any, **_more: Any) -> tuple[str, list[Any]]:
+    def as_sqlite(self, compiler: Any, connection: Any, **_more: Any) -> Any:
         return self._as("EXISTS (SELECT 1 FROM json_each({}) AS label WHERE label.key = {} AND label.value = {})", compiler)
 
-    def as_postgresql(self, compiler: Any, connection: Any, **_more: Any) -> tuple[str, list[Any]]:
+    def as_postgresql(self, compiler: Any, connection: Any, **_more: Any) -> Any:
         return self._as("COALESCE(jsonb_extract_path_text({}, {}) = {}, FALSE)", compiler)
 
     def _as(self, words: str, compiler: Any) -> tuple[str, list[Any]]:

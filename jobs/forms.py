@@ -90,8 +90,8 @@ class LaunchForm:
         cls, project: Project, version: DefinitionVersion, sent: QueryDict, files: MultiValueDict, by: Actor | None = None
     ) -> LaunchForm:
         """As it was sent. With `by`, files that came along are stored, and their digests are the texts."""
-        texts = {path: sent[path] for path in sent if path.startswith(("parameters", "resources."))}
-        texts |= {path: sent[path] for path in ("name", "labels", "environment") if path in sent}
+        known = ("name", "labels", "environment", "parameters")
+        texts = {path: str(sent[path]) for path in sent if path in known or path.startswith(("parameters.", "resources."))}
         form = cls(project, version, texts, sent.getlist("secrets"))
         for one in form.schema.fields:
             if by and one.kind == Kind.ARCHIVE and (file := files.get(one.path)):

@@ -75,14 +75,10 @@ def _launch(request: HttpRequest, form: LaunchForm, by: Actor) -> int:
     if form.unread:
         raise Invalid(form.unread)
     if request.POST.get("version", str(form.version.number)) != str(form.version.number):
-        raise Invalid(
-            {
-                "": _(
-                    "There is a new version of this definition since this form was opened: %(number)s. Look again, then launch."
-                )
-                % {"number": form.version.number}
-            }
+        sentence = _(
+            "The definition has changed since this form was opened: it is version %(number)s now. Look again, then launch."
         )
+        raise Invalid({"": sentence % {"number": form.version.number}})
 
     def make() -> idempotency.Answer:
         job = services.launch(
@@ -130,6 +126,7 @@ def _page(request: HttpRequest, by: Actor, project: Project, form: LaunchForm | 
         context |= _preview(form) | {
             "key": request.POST.get("key") or random.token_urlsafe(16),
             "is_posted": status != 200,
+            "old": _old(request),
             "secret_names": sorted({*secrets.names(project), *form.secrets}),
             "takes_files": archives.takes_files(),
             "archive_kinds": archives.KINDS,
@@ -174,6 +171,12 @@ def _chosen_definition(project: Project, slug: str) -> JobDefinition | None:
     """The asked one, else the first: another project was chosen, which has no such definition."""
     found = list(project.definitions.order_by("slug"))
     return next((one for one in found if one.slug == slug), found[0] if found else None)
+
+
+def _old(request: HttpRequest) -> str:
+    """The number of the job that the form was filled from."""
+    text = request.POST.get("from", "") or request.GET.get("from", "")
+    return text if text.isdecimal() else ""
 
 
 def _name(text: str) -> str:

@@ -110,16 +110,17 @@ class SchemaField:
 
     def _range(self) -> str:
         schema = self.schema
-        least, most, above, below = (schema.get(name) for name in ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"))
-        parts = []
+        least, most = schema.get("minimum"), schema.get("maximum")
+        bounds = [
+            (_("at least %(value)s"), least if most is None else None),
+            (_("more than %(value)s"), schema.get("exclusiveMinimum")),
+            (_("at most %(value)s"), most if least is None else None),
+            (_("less than %(value)s"), schema.get("exclusiveMaximum")),
+            (_("a multiple of %(value)s"), schema.get("multipleOf")),
+        ]
+        parts = [words % {"value": value} for words, value in bounds if value is not None]
         if least is not None and most is not None:
-            parts.append(_("%(least)s to %(most)s") % {"least": least, "most": most})
-        else:
-            parts += [_("at least %(value)s") % {"value": least}] if least is not None else []
-            parts += [_("at most %(value)s") % {"value": most}] if most is not None else []
-        parts += [_("more than %(value)s") % {"value": above}] if above is not None else []
-        parts += [_("less than %(value)s") % {"value": below}] if below is not None else []
-        parts += [_("a multiple of %(value)s") % {"value": schema["multipleOf"]}] if "multipleOf" in schema else []
+            parts.insert(0, _("%(least)s to %(most)s") % {"least": least, "most": most})
         text = ", ".join(parts)
         return text[:1].upper() + text[1:]
 

@@ -57,10 +57,10 @@ def projects_with(actor: Actor, right: str) -> QuerySet[Project]:
     projects = visible_projects(actor)
     if SCOPES.index(actor.scope) < SCOPES.index(needed.scope):
         return projects.none()
-    if actor.user.is_authenticated and actor.user.is_superuser:
+    if not actor.user.is_authenticated or actor.user.is_superuser:
         return projects
     roles = ROLES[ROLES.index(needed.role) :]
-    return projects.filter(team__memberships__in=Membership.objects.filter(user_id=actor.user.pk, role__in=roles))
+    return projects.filter(team__memberships__in=Membership.objects.filter(user=actor.user, role__in=roles))
 
 
 def check(actor: Actor, project: Project, *, may: str) -> None:
