@@ -36,11 +36,12 @@ behave("form[data-draft]", (form) => {
     isLaunched = true;
     draft.forget();
   });
-  form.addEventListener("htmx:beforeSwap", ({ detail }) => {
-    if (detail.elt !== form || detail.xhr.status !== 422) return;
-    detail.shouldSwap = true;
-    detail.isError = false;
-  });
+});
+
+document.addEventListener("htmx:beforeSwap", ({ detail }) => {
+  if (detail.xhr.status !== 422 || !detail.requestConfig.elt.matches("form[data-draft]")) return;
+  detail.shouldSwap = true;
+  detail.isError = false;
 });
 
 // Where the browser does not let a field grow with its text itself.

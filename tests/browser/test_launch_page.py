@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from playwright.sync_api import expect
 
@@ -14,26 +16,26 @@ def test_a_job_is_launched_from_the_list_after_its_faults_are_mended(world, a_pe
     page = person.page
     page.get_by_role("link", name="Launch").click()
     expect(page.get_by_role("heading", name="Launch Command")).to_be_visible()
-    page.get_by_label("Slots").fill("none")
+    page.get_by_label("Slots", exact=True).fill("none")
     page.get_by_role("button", name="Launch").click()
     summary = page.locator("#launch-errors")
     expect(summary).to_be_focused()
     expect(summary).to_contain_text("Command: is needed")
-    expect(page.get_by_label("Slots")).to_have_value("none")
+    expect(page.get_by_label("Slots", exact=True)).to_have_value("none")
     expect(page.locator("#resources-chips-error")).to_have_text("a whole number from 1 is needed")
     person.picture("launch-errors")
     summary.get_by_role("link", name="Command").click()
-    expect(page.get_by_label("Command")).to_be_focused()
+    expect(page.get_by_label("Command", exact=True)).to_be_focused()
     page.keyboard.type("echo launched from the form")
-    page.get_by_label("Slots").fill("2")
+    page.get_by_label("Slots", exact=True).fill("2")
     expect(page.get_by_role("button", name="Launch on 2 slots")).to_be_visible()
     expect(page.locator("#launch-preview")).to_contain_text("Starts now on tpu-1.")
     page.get_by_text("The same from a script").click()
     expect(page.locator("#launch-curl")).to_contain_text('"chips": 2')
     page.get_by_text("name, labels, environment, secrets").click()
-    page.get_by_label("Labels").fill("from=form")
+    page.get_by_label("Labels", exact=True).fill("from=form")
     page.get_by_role("button", name="Launch on 2 slots").click()
-    page.wait_for_url("**/jobs/*[0-9]")
+    page.wait_for_url(re.compile(r"/jobs/[0-9]+$"))
     number = int(page.url.rpartition("/")[2])
     expect(page.locator("#job-header")).to_contain_text("succeeded", timeout=20_000)
     job = world.job(number)
@@ -44,30 +46,30 @@ def test_a_job_is_launched_from_the_list_after_its_faults_are_mended(world, a_pe
     )
     person.complaints[:] = [one for one in person.complaints if "422" not in one]  # the console's line for the answer with errors
     page.goto(world.url + COMMAND)  # what was launched is no draft any more
-    expect(page.get_by_label("Command")).to_have_value("")
+    expect(page.get_by_label("Command", exact=True)).to_have_value("")
     expect(page.locator("[data-draft-line]")).to_be_hidden()
 
 
 def test_a_draft_survives_a_reload_until_it_is_discarded(world, a_person):
     page = a_person().open(DIGITS)
-    page.get_by_label("Epochs").fill("7")
+    page.get_by_label("Epochs", exact=True).fill("7")
     page.get_by_label("Compile with XLA").uncheck()
-    page.get_by_label("Precision").select_option(label="mixed_bfloat16")
+    page.get_by_label("Precision", exact=True).select_option(label="mixed_bfloat16")
     page.reload()
     expect(page.get_by_text("Draft restored.")).to_be_visible()
-    expect(page.get_by_label("Epochs")).to_have_value("7")
+    expect(page.get_by_label("Epochs", exact=True)).to_have_value("7")
     expect(page.get_by_label("Compile with XLA")).not_to_be_checked()
     expect(page.locator("#launch-curl")).to_contain_text('"epochs": 7')
-    page.get_by_label("Definition").select_option(label="Command")
+    page.get_by_label("Definition", exact=True).select_option(label="Command")
     expect(page.get_by_role("heading", name="Launch Command")).to_be_visible()
     expect(page.locator("[data-draft-line]")).to_be_hidden()  # a draft is of its definition
-    page.get_by_label("Definition").select_option(label="Handwritten digits (TensorFlow)")
-    expect(page.get_by_label("Epochs")).to_have_value("7")
+    page.get_by_label("Definition", exact=True).select_option(label="Handwritten digits (TensorFlow)")
+    expect(page.get_by_label("Epochs", exact=True)).to_have_value("7")
     page.get_by_role("button", name="Discard").click()
-    expect(page.get_by_label("Epochs")).to_have_value("10")
+    expect(page.get_by_label("Epochs", exact=True)).to_have_value("10")
     expect(page.get_by_label("Compile with XLA")).to_be_checked()
     page.reload()
-    expect(page.get_by_label("Epochs")).to_have_value("10")
+    expect(page.get_by_label("Epochs", exact=True)).to_have_value("10")
     expect(page.locator("[data-draft-line]")).to_be_hidden()
 
 
