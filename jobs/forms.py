@@ -61,7 +61,7 @@ class LaunchForm:
         self.project, self.version, self.job = project, version, job
         self.texts = dict(texts)
         self.secrets = secrets
-        self.schema = Form.of(version.parameters)
+        self.schema = Form.of(version.parameters, version.template)
         self.unread: dict[str, str] = {}  # texts that have no value at all: path -> sentence
         self.errors: dict[str, str] = {}  # path of a field -> sentence
         self.general: list[str] = []  # errors of no field
@@ -71,14 +71,14 @@ class LaunchForm:
     @classmethod
     def fresh(cls, project: Project, version: DefinitionVersion) -> LaunchForm:
         """As the definition has it."""
-        schema = Form.of(version.parameters)
+        schema = Form.of(version.parameters, version.template)
         values = {one.name: one.default for one in schema.fields if one.default is not NOTHING}
         return cls(project, version, _texts(schema, values, version.resources), [])
 
     @classmethod
     def of_job(cls, job: Job, version: DefinitionVersion) -> LaunchForm:
         """As the job was launched; what this version of its definition no longer knows is `dropped`."""
-        schema = Form.of(version.parameters)
+        schema = Form.of(version.parameters, version.template)
         texts = _texts(schema, job.parameters, job.request_json)
         texts["name"] = job.name if job.name != version.definition.slug else ""
         texts["labels"] = _text_of_pairs(job.labels)

@@ -16,6 +16,8 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
+from jobs import parameters
+
 LONG = 1000  # a text that may be longer than this gets more than one line
 WHOLE = re.compile(r"[+-]?[0-9]{1,300}")
 DECIMAL = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,4})?")
@@ -185,19 +187,30 @@ class SchemaField:
 
 @dataclass(frozen=True)
 class Form:
-    """The fields of a schema in its order; `takes_more` where it lets parameters through that it does not name."""
+    """The fields of a schema; `takes_more` where it lets parameters through that it does not name."""
 
     fields: list[SchemaField] = field(default_factory=list)
     takes_more: bool = False
 
     @classmethod
-    def of(cls, schema: Mapping[str, Any]) -> Form:
-        required = schema.get("required", [])
+    def of(cls, schema: Mapping[str, Any], template: Mapping[str, Any] | None = None) -> Form:
+        """In the order of the schema's `x-order`, then of the template that they fill, then of the schema.
+
+        PostgreSQL keeps no order of an object's names, so the schema alone would be drawn otherwise there.
+        """
+        properties, required = schema.get("properties", {}), schema.get("required", [])
+        named = [*schema.get("x-order", []), *_places(template or {})]
+        order = dict.fromkeys([name for name in named if name in properties] + list(properties))
         fields = [
-            SchemaField(name, part if isinstance(part, Mapping) else {}, name in required)
-            for name, part in schema.get("properties", {}).items()
+            SchemaField(name, part if isinstance(part := properties[name], Mapping) else {}, name in required) for name in order
         ]
         return cls(fields, schema.get("additionalProperties", True) is not False)
+
+
+def _places(template: Mapping[str, Any]) -> list[str]:
+    """Names of the parameters that a template holds, in its order."""
+    texts = [*template.get("command", []), *template.get("environment", {}).values()]
+    return [name for text in texts for name in parameters.PLACE.findall(text)]
 
 
 def number_of(text: str, *, whole: bool) -> Any:

@@ -172,6 +172,13 @@ def test_a_schema_may_be_odd():
     assert not form.takes_more
 
 
+def test_fields_come_in_the_order_that_is_said_then_in_that_of_the_template():
+    schema = {"properties": {name: {} for name in "abcd"}, "x-order": ["d", "gone"]}
+    template = {"command": ["train", "--c=${c}", "${b}${c}"], "environment": {"D": "${d}"}}
+    assert [one.name for one in Form.of(schema, template).fields] == ["d", "c", "b", "a"]
+    assert [one.name for one in Form.of({"properties": schema["properties"]}).fields] == ["a", "b", "c", "d"]
+
+
 # -- The whole form ------------------------------------------------------------------------------------------
 
 SCHEMA = {
@@ -193,6 +200,7 @@ SCHEMA = {
 def a_form(schema=SCHEMA, resources=None, **texts):
     version = SimpleNamespace(
         parameters=schema,
+        template={"command": ["train"]},
         resources=resources or {"accelerator": "cpu", "chips": 1},
         definition=SimpleNamespace(slug="train"),
         number=1,
