@@ -31,6 +31,9 @@ behave("form[data-draft]", (form) => {
     draft.forget();
     form.querySelector("select").focus();
   });
+  form.addEventListener("htmx:beforeRequest", (event) => {
+    if (document.hidden && event.detail.elt !== form) event.preventDefault(); // nobody looks at what would happen
+  });
   form.addEventListener("htmx:beforeOnLoad", ({ detail: { elt, xhr } }) => {
     if (elt !== form || !xhr.getResponseHeader("HX-Redirect")) return;
     isLaunched = true;

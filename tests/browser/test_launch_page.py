@@ -34,7 +34,7 @@ def test_a_job_is_launched_from_the_list_after_its_faults_are_mended(world, a_pe
     expect(page.locator("#launch-curl")).to_contain_text('"chips": 2')
     page.get_by_text("name, labels, environment, secrets").click()
     page.get_by_label("Labels", exact=True).fill("from=form")
-    page.get_by_role("button", name="Launch on 2 slots").click()
+    page.get_by_role("button", name="Launch on 2 slots").dblclick()
     page.wait_for_url(re.compile(r"/jobs/[0-9]+$"))
     number = int(page.url.rpartition("/")[2])
     expect(page.locator("#job-header")).to_contain_text("succeeded", timeout=20_000)
@@ -44,6 +44,7 @@ def test_a_job_is_launched_from_the_list_after_its_faults_are_mended(world, a_pe
         2,
         {"from": "form"},
     )
+    assert [one["number"] for one in world.client.get("jobs", params={"label": "from=form"}).json()["jobs"]] == [number]
     person.complaints[:] = [one for one in person.complaints if "422" not in one]  # the console's line for the answer with errors
     page.goto(world.url + COMMAND)  # what was launched is no draft any more
     expect(page.get_by_label("Command", exact=True)).to_have_value("")
@@ -96,6 +97,45 @@ def test_a_list_is_narrowed_in_place_and_by_a_label_on_its_rows(world, a_person)
     expect(page.locator(f"#job-{kept}")).to_be_visible()
     page.locator("#filter-active a", has_text="sweep=a").click()
     expect(page.locator(f"#job-{other}")).to_be_visible()
+
+
+def test_what_a_filter_no_longer_lets_through_leaves_without_moving_the_rows(world, a_person):
+    page = a_person().page
+    first, last = (world.launch("sleep 60", name=name, labels={"list": "live"}) for name in ("first", "last"))
+    for number in (first, last):
+        world.wait(number, "running")
+    page.goto(f"{world.url}/jobs?state=running&label=list%3Dlive")
+    expect(page.locator("[data-connection]").first).to_contain_text("live")
+    page.locator(f"#job-{first}").hover()
+    place = page.locator(f"#job-{first}").bounding_box()
+    world.cancel(last, force=True)
+    expect(page.locator(f"#job-{last}[data-gone]")).to_be_visible(timeout=15_000)
+    assert page.locator(f"#job-{first}").bounding_box() == place
+    page.locator("h1").hover()
+    expect(page.locator(f"#job-{last}")).to_have_count(0)
+    world.cancel(first, force=True)
+    expect(page.get_by_role("heading", name="No job matches")).to_be_visible(timeout=15_000)
+
+
+def test_a_job_is_launched_without_scripts(world, browser, a_person):
+    cookies = a_person().page.context.cookies()
+    context = browser.new_context(java_script_enabled=False)
+    context.add_cookies(cookies)
+    page = context.new_page()
+    page.goto(world.url + "/jobs/new")
+    page.get_by_label("Definition", exact=True).select_option(label="Command")
+    page.get_by_role("button", name="Show its form").click()
+    page.get_by_role("button", name="Launch on 1 slot").click()
+    expect(page.locator("#launch-errors")).to_contain_text("Command: is needed")
+    page.get_by_label("Command", exact=True).fill("echo without scripts")
+    page.get_by_role("button", name="Launch on 1 slot").click()
+    page.wait_for_url(re.compile(r"/jobs/[0-9]+$"))
+    assert world.job(int(page.url.rpartition("/")[2]))["parameters"] == {"command": "echo without scripts"}
+    page.goto(world.url + "/jobs")
+    page.get_by_label("Name or number").fill("no such job")
+    page.get_by_role("button", name="Show").click()
+    expect(page.get_by_role("heading", name="No job matches")).to_be_visible()
+    context.close()
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
