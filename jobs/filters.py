@@ -125,7 +125,7 @@ def matching(wanted: Filter, by: Actor) -> Any:  # a JobQuerySet, which mypy kno
         projects: Any = [get_project(by, wanted.project, may="jobs.view")]
     else:
         projects = visible_projects(by)
-    _check_names(wanted, by, projects)
+    _check_names(wanted, by)
     return Job.objects.filter(*_conditions(wanted, by), project__in=projects)
 
 
@@ -149,9 +149,9 @@ def _conditions(wanted: Filter, by: Actor) -> Iterator[Any]:
         yield Q(name__icontains=wanted.text) | Q(pk=int(number)) if is_number else Q(name__icontains=wanted.text)
 
 
-def _check_names(wanted: Filter, by: Actor, projects: Any) -> None:
+def _check_names(wanted: Filter, by: Actor) -> None:
     """A mistyped name is told, rather than answered by an empty list. A query for each name that is asked for."""
-    wrong = {}
+    wrong, projects = {}, visible_projects(by)
     if wanted.definition and not JobDefinition.objects.filter(project__in=projects, slug=wanted.definition).exists():
         wrong["definition"] = _("there is no such definition")
     if wanted.cluster and not Cluster.objects.filter(name=wanted.cluster).exists():

@@ -17,6 +17,7 @@ from clusters.specs import Request
 from jobs import parameters, services
 from jobs.archives import archive_of
 from jobs.models import DefinitionVersion, Job
+from jobs.pairs import pairs_of, text_of_pairs
 from jobs.schema_form import NOTHING, Choice, Form, Kind, SchemaField, json_of, number_of
 from jobs.shapes import Launch
 from projects.actors import Actor
@@ -81,8 +82,8 @@ class LaunchForm:
         schema = Form.of(version.parameters, version.template)
         texts = _texts(schema, job.parameters, job.request_json)
         texts["name"] = job.name if job.name != version.definition.slug else ""
-        texts["labels"] = _text_of_pairs(job.labels)
-        texts["environment"] = _text_of_pairs(getattr(job, "environment", {}))
+        texts["labels"] = text_of_pairs(job.labels)
+        texts["environment"] = text_of_pairs(getattr(job, "environment", {}))
         return cls(job.project, version, texts, list(getattr(job, "secrets", [])), job)
 
     @classmethod
@@ -146,22 +147,10 @@ class LaunchForm:
                 values[one.name] = value
         return values
 
-    def _pairs(self, path: str) -> Any:
-        """name=value a line, or a JSON object, which can hold what lines cannot."""
-        text = self.texts.get(path, "").replace("\r\n", "\n")
-        if text.lstrip().startswith("{") and isinstance(found := json_of(text), dict):
-            return found
-        pairs: dict[str, str] = {}
-        for number, line in enumerate(text.split("\n"), start=1):
-            name, equals, value = line.partition("=")
-            name = name.strip()
-            if not line.strip():
-                continue
-            if not equals:
-                self.unread.setdefault(path, _("line %(number)s has no “=”") % {"number": number})
-            elif name in pairs:
-                self.unread.setdefault(path, _("line %(number)s names %(name)s again") % {"number": number, "name": name})
-            pairs[name] = value.strip() if path == "labels" else value
+    def _pairs(self, path: str) -> dict[str, Any]:
+        pairs, fault = pairs_of(self.texts.get(path, ""), strip=path == "labels")
+        if fault:
+            self.unread[path] = fault
         return pairs
 
     # -- What is wrong with it ----------------------------------------------------------------------------------------
@@ -299,15 +288,6 @@ def _texts(schema: Form, values: Mapping[str, Any], resources: Mapping[str, Any]
         more = {name: value for name, value in values.items() if name not in known}
         texts["parameters"] = json.dumps(more, ensure_ascii=False, indent=2) if more else ""
     return texts | {f"resources.{name}": str(resources[name]) for name in RESOURCES if name in resources}
-
-
-def _text_of_pairs(pairs: Mapping[str, str]) -> str:
-    text = "\n".join(f"{name}={value}" for name, value in pairs.items())
-    parts = [part for pair in pairs.items() for part in pair]
-    is_plain = all(part == part.strip() and "\n" not in part for part in parts) and not any(
-        "=" in name or name.startswith("{") for name in pairs
-    )
-    return text if is_plain else json.dumps(dict(pairs), ensure_ascii=False, indent=2)
 
 
 def accelerators(form: LaunchForm, rooms: list[Room]) -> list[str]:

@@ -10,6 +10,7 @@ from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils import timezone
+from django.utils.cache import patch_vary_headers
 from django.views.decorators.http import require_GET, require_POST
 
 from jobs import filters, progress, services
@@ -42,6 +43,7 @@ def job_list(request: HttpRequest) -> HttpResponse:
     }
     answer = render(request, "jobs/job_list.html", context)
     answer["HX-Push-Url"] = request.path + bar.here if bar.here != "?" else request.path
+    patch_vary_headers(answer, ["HX-Request"])  # such an answer has no fields, and "back" must not bring it as the page
     return answer
 
 

@@ -83,6 +83,7 @@ pytestmark = pytest.mark.django_db
         ("text=of", ["three"]),
         ("text=train&state=running&label=sweep%3Da&project=vit&owner=member", ["one"]),
         ("text=train&state=running&label=sweep%3Db", []),
+        ("project=bert&owner=member&definition=command", []),  # each is known, if not there
         ("project=&state=&owner=&text=+&label=", ["three", "two", "one"]),
     ],
 )
@@ -166,6 +167,10 @@ def test_a_filtered_list_takes_as_many_queries_however_much_there_is(vision, scr
     # session, user, projects; project, role; definition, cluster, owner; jobs; the three choices; navigation
     with django_assert_num_queries(13):
         assert len(browser.get(f"/jobs?{ALL}").context["jobs"]) == count
+    with django_assert_num_queries(10):  # what refreshes a list reads no choices
+        answer = browser.get(f"/jobs?{ALL}", headers={"HX-Request": "true"})
+    assert "HX-Request" in answer["Vary"]
+    assert answer.content.decode().count('<tr id="job-') == count and 'id="filter-active"' in answer.content.decode()
 
 
 # -- What the page shows of it ---------------------------------------------------------------------------------
