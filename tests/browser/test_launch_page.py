@@ -11,9 +11,15 @@ DIGITS = "/jobs/new?project=first-project&definition=digits-tensorflow"
 COMMAND = "/jobs/new?project=first-project&definition=command"
 
 
+def wait_live(page):
+    """A page that is left while its socket opens complains of it."""
+    expect(page.locator("[data-connection]").first).to_contain_text("live")
+
+
 def test_a_job_is_launched_from_the_list_after_its_faults_are_mended(world, a_person):
     person = a_person()
     page = person.page
+    wait_live(page)
     page.get_by_role("link", name="Launch").click()
     expect(page.get_by_role("heading", name="Launch Command")).to_be_visible()
     page.get_by_label("Slots", exact=True).fill("none")
@@ -81,14 +87,17 @@ def test_a_list_is_narrowed_in_place_and_by_a_label_on_its_rows(world, a_person)
     for number in (kept, other):
         world.wait(number)
     page = person.open("/jobs")
+    wait_live(page)
     page.get_by_label("Name or number").fill("kept")
     expect(page.locator(f"#job-{other}")).to_have_count(0)
     expect(page.locator(f"#job-{kept}")).to_be_visible()
     page.wait_for_url("**/jobs?text=kept")
     page.get_by_role("link", name="Clear filters").click()
+    wait_live(page)
     page.locator(f"#job-{kept}").get_by_role("link", name="sweep=a").click()
     page.wait_for_url("**/jobs?label=sweep%3Da")
     expect(page.locator("tbody tr")).to_have_count(1)
+    wait_live(page)
     page.locator("label.chip", has_text="failed").click()
     expect(page.get_by_role("heading", name="No job matches")).to_be_visible()
     page.wait_for_url("**/jobs?state=failed&label=sweep%3Da")
@@ -97,6 +106,7 @@ def test_a_list_is_narrowed_in_place_and_by_a_label_on_its_rows(world, a_person)
     expect(page.locator(f"#job-{kept}")).to_be_visible()
     page.locator("#filter-active a", has_text="sweep=a").click()
     expect(page.locator(f"#job-{other}")).to_be_visible()
+    wait_live(page)
 
 
 def test_what_a_filter_no_longer_lets_through_leaves_without_moving_the_rows(world, a_person):
@@ -105,7 +115,7 @@ def test_what_a_filter_no_longer_lets_through_leaves_without_moving_the_rows(wor
     for number in (first, last):
         world.wait(number, "running")
     page.goto(f"{world.url}/jobs?state=running&label=list%3Dlive")
-    expect(page.locator("[data-connection]").first).to_contain_text("live")
+    wait_live(page)
     page.locator(f"#job-{first}").hover()
     place = page.locator(f"#job-{first}").bounding_box()
     world.cancel(last, force=True)
