@@ -16,9 +16,9 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from agent import protocol
-from jobs import definitions, progress, services
+from jobs import definitions, filters, progress, services
 from jobs.models import Job, JobDefinition
-from jobs.shapes import AttemptShape, DefinitionShape, JobShape, Launch, Page
+from jobs.shapes import AttemptShape, DefinitionShape, JobShape, Launch
 from monitoring import events, lines, logs, metrics
 from monitoring.models import Log
 from projects import idempotency
@@ -34,22 +34,14 @@ MOST_BUCKETS = 2000
 
 class Jobs(APIView):
     def get(self, request: ApiRequest) -> Response:
-        """Newest first; `project` and `state` filter, `cursor` is the answer's `next_cursor`."""
-        page = Page.from_query(request.query_params)
-        found = (
-            Job.objects.for_display().before(page.cursor).filter(project__in=visible_projects(Actor.of(request))).order_by("-pk")
-        )
-        if page.project:
-            found = found.filter(project=get_project(Actor.of(request), page.project, may="jobs.view"))
-        if page.state:
-            found = found.filter(state=page.state)
-        jobs = list(found[: page.limit + 1])
-        more = len(jobs) > page.limit
-        shown = jobs[: page.limit]
+        """Newest first; `cursor` is the answer's `next_cursor`.
+
+        Filters: `project`, `state` and `label` (key=value; both may come several times), `owner` (a name, or "me"),
+        `definition`, `accelerator`, `cluster`, `text` (part of its name, or its number).
+        """
+        shown, next_cursor = filters.jobs_of_page(filters.Page.from_query(request.query_params), Actor.of(request))
         known = progress.of_jobs(shown)
-        return Response(
-            {"jobs": [JobShape.of(job, known.get(job.pk)) for job in shown], "next_cursor": shown[-1].pk if more else None}
-        )
+        return Response({"jobs": [JobShape.of(job, known.get(job.pk)) for job in shown], "next_cursor": next_cursor})
 
     def post(self, request: ApiRequest) -> Response:
         """Launch a job. Safe to repeat with an Idempotency-Key."""

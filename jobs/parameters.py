@@ -61,6 +61,12 @@ def fill(template: Mapping[str, Any], values: Mapping[str, Any]) -> Spec:
     return Spec.from_json(dict(template) | filled)
 
 
+def path_of(path: str, texts: Mapping[str, str]) -> str:
+    """`source.ref` as the path of the one parameter that fills `texts["ref"]`; itself when none does."""
+    whole = PLACE.fullmatch(texts.get(path.partition(".")[2], ""))
+    return f"parameters.{whole[1]}" if whole else path
+
+
 def _replaced(text: str, values: Mapping[str, Any]) -> str:
     return PLACE.sub(lambda found: _text(values[found[1]]) if found[1] in values else found[0], text)
 

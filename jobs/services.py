@@ -75,7 +75,7 @@ def launch(
         template,
         environment=template.environment | dict(environment or {}),
         secrets=names,
-        source=sources.pin(template.source, project=project),
+        source=_pinned_source(template.source, version, project),
         runtime=_pinned_runtime(template.runtime),
     )
     job = Job(
@@ -86,7 +86,7 @@ def launch(
         labels=dict(labels or {}),
         environment=dict(environment or {}),
         secrets=sorted(secrets or []),
-        request_json=_request(dict(version.resources) | dict(resources)).to_json(),
+        request_json=request_of(dict(version.resources) | dict(resources)).to_json(),
         spec_json=spec.to_json(),
         retries_json=Policy.from_json({**version.retries, **(retries or {})}).to_json(),
     )
@@ -98,7 +98,7 @@ def relaunch(*, job: Job, by: Actor, now: datetime) -> Job:
 
     Raises Invalid when what it needs is there no more: its accelerator or cluster, a secret.
     """
-    _request(job.request_json)
+    request_of(job.request_json)
     _check_secrets(job.project, job.spec.secrets)
     return _begin(Job(relaunch_of=job, **{name: getattr(job, name) for name in SAME}), by=by, now=now)
 
@@ -149,8 +149,8 @@ def cancel(*, job: Job, by: Actor, now: datetime, force: bool = False) -> Job:
     return job
 
 
-def _request(resources: Mapping[str, Any]) -> Request:
-    """Refuses what no cluster has, and names what exists."""
+def request_of(resources: Mapping[str, Any]) -> Request:
+    """What a launch asks for. Raises Invalid for what no cluster has, and names what exists."""
     accelerators = sorted(set(Cluster.objects.values_list("accelerator", flat=True)))
     wrong: dict[str, str] = {}
     for name in set(resources) - {"accelerator", "chips", "cluster"}:
@@ -181,6 +181,15 @@ def _check_secrets(project: Project, names: list[str]) -> None:
     missing = set(names) - set(Secret.objects.filter(project=project, name__in=names).values_list("name", flat=True))
     if missing:
         raise Invalid({f"secrets.{name}": _("there is no such secret in this project") for name in sorted(missing)})
+
+
+def _pinned_source(source: Mapping[str, Any], version: DefinitionVersion, project: Project) -> dict[str, Any]:
+    """What is wrong with a text that a parameter has filled in is told of the parameter."""
+    try:
+        return sources.pin(source, project=project)
+    except Invalid as error:
+        texts = version.template.get("source", {})
+        raise Invalid({parameters.path_of(path, texts): why for path, why in error.fields.items()}) from error
 
 
 def _pinned_runtime(runtime: Mapping[str, str] | None) -> dict[str, str] | None:

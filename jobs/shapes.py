@@ -10,10 +10,7 @@ from django.utils.translation import gettext as _
 
 from jobs.models import Attempt, Job, JobDefinition
 from jobs.progress import Progress
-from jobs.states import JobState
 from projects.errors import Invalid
-
-MOST_A_PAGE = 200
 
 
 @dataclass(frozen=True)
@@ -52,7 +49,7 @@ class Launch:
         }
         wrong |= {name: _("is needed") for name in ("project", "definition") if name not in body}
         wrong |= {name: check.__doc__ or "" for name, check in checks.items() if name in body and not check(body[name])}
-        wrong |= {name: _("holds a NUL or half a character") for name in set(body) - set(wrong) if not _is_storable(body[name])}
+        wrong |= {name: _("holds a NUL or half a character") for name in set(body) - set(wrong) if not is_storable(body[name])}
         wrong |= _too_long(body) if not wrong else {}
         if wrong:
             raise Invalid(wrong)
@@ -79,12 +76,12 @@ def _is_names(value: Any) -> bool:
     return isinstance(value, list) and all(isinstance(name, str) for name in value)
 
 
-def _is_storable(value: Any) -> bool:
+def is_storable(value: Any) -> bool:
     """JSON carries NUL and halves of surrogate pairs, databases and command lines do not."""
     if isinstance(value, Mapping):
-        return all(_is_storable(name) and _is_storable(part) for name, part in value.items())
+        return all(is_storable(name) and is_storable(part) for name, part in value.items())
     if isinstance(value, list):
-        return all(map(_is_storable, value))
+        return all(map(is_storable, value))
     return not isinstance(value, str) or ("\0" not in value and value.encode(errors="ignore").decode() == value)
 
 
@@ -98,36 +95,6 @@ def _too_long(body: Mapping[str, Any]) -> dict[str, str]:
         if not name or "=" in name or "\0" in name or name.startswith("PANEL_"):
             wrong[f"environment.{name}"] = _("not a name for a variable; those that begin with PANEL_ are the panel's")
     return wrong
-
-
-@dataclass(frozen=True)
-class Page:
-    """The query of GET /jobs."""
-
-    project: str = ""
-    state: str = ""
-    cursor: int = 0  # jobs with a smaller number
-    limit: int = 50
-
-    @classmethod
-    def from_query(cls, query: Mapping[str, str]) -> Page:
-        """Raises Invalid."""
-        wrong = {}
-        if query.get("state") and query["state"] not in JobState.values:
-            wrong["state"] = _("there is no such state; known are %(known)s") % {"known": ", ".join(JobState.values)}
-        if not _is_storable(query.get("project", "")):
-            wrong["project"] = _("there is no such project")
-        numbers = {}
-        for name, default in (("cursor", 0), ("limit", 50)):
-            text = query.get(name) or str(default)
-            if not text.isdecimal() or len(text) > 18:
-                wrong[name] = _("a whole number is needed")
-            else:
-                numbers[name] = int(text)
-        if wrong:
-            raise Invalid(wrong)
-        limit = max(1, min(numbers["limit"], MOST_A_PAGE))
-        return cls(project=query.get("project", ""), state=query.get("state", ""), cursor=numbers["cursor"], limit=limit)
 
 
 class JobShape:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from django.urls import path
 
-from jobs import api, views
+from jobs import api, launch_views, views
 
 urlpatterns = [
     path("jobs", views.job_list, name="job-list"),
+    path("jobs/new", launch_views.launch_page, name="job-launch"),
+    path("jobs/new/preview", launch_views.create_preview, name="job-launch-preview"),
     path("jobs/<int:number>", views.job_page, name="job"),
     path("jobs/<int:number>/cancellation", views.create_cancellation, name="job-cancellation"),
     path("jobs/<int:number>/relaunch", views.create_relaunch, name="job-relaunch"),

@@ -6,19 +6,20 @@ import json
 import shlex
 from typing import Any
 
-from django.conf import settings
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils import timezone
+from django.utils.cache import patch_vary_headers
 from django.views.decorators.http import require_GET, require_POST
 
-from jobs import progress, services
+from jobs import filters, progress, services
+from jobs.curl import launch_request
+from jobs.filter_bar import FilterBar
 from jobs.models import Job
-from jobs.shapes import Page
 from monitoring import events, logs
 from monitoring.models import Event
-from projects.access import get_project, rights_in, visible_projects
+from projects.access import rights_in, visible_projects
 from projects.actors import Actor
 
 EVENTS_SHOWN = 500
@@ -27,20 +28,23 @@ EVENTS_SHOWN = 500
 @login_required
 @require_GET
 def job_list(request: HttpRequest) -> HttpResponse:
-    by, page = Actor.of(request), Page.from_query(request.GET.dict())
+    by, page = Actor.of(request), filters.Page.from_query(request.GET)
     projects = list(visible_projects(by).select_related("team").order_by("slug"))
-    chosen = [get_project(by, page.project, may="jobs.view")] if page.project else projects
-    jobs = list(Job.objects.for_display().before(page.cursor).filter(project__in=chosen).order_by("-pk")[: page.limit + 1])
-    more = len(jobs) > page.limit
-    shown = jobs[: page.limit]
+    shown, next_cursor = filters.jobs_of_page(page, by)
     known = progress.of_jobs(shown)
+    bar = FilterBar(page, by, projects)
     context = {
-        "rows": [(job, known.get(job.pk)) for job in shown],
+        "bar": bar,
+        "rows": [bar.row(job, known.get(job.pk)) for job in shown],
         "jobs": shown,
-        "next_cursor": shown[-1].pk if more else None,
+        "next_cursor": next_cursor,
+        "older": bar.older(next_cursor) if next_cursor else "",
         "project_choices": projects,
     }
-    return render(request, "jobs/job_list.html", context)
+    answer = render(request, "jobs/job_list.html", context)
+    answer["HX-Push-Url"] = request.path + bar.here if bar.here != "?" else request.path
+    patch_vary_headers(answer, ["HX-Request"])  # such an answer has no fields, and "back" must not bring it as the page
+    return answer
 
 
 @login_required
@@ -97,12 +101,12 @@ def _shown(found: list[Event]) -> list[Event]:
 
 def _curl(job: Job) -> str:
     """The request that launches the same again."""
-    body = {
-        "project": job.project.slug,
-        "definition": job.version.definition.slug,
-        "name": job.name,
-        "parameters": job.parameters,
-        "resources": {name: value for name, value in job.request_json.items() if value != ""},
-    }
-    text = shlex.quote(json.dumps(body, ensure_ascii=False))
-    return f'curl {settings.PUBLIC_URL}/api/v1/jobs -H "Authorization: Bearer $TOKEN" --json {text}'
+    return launch_request(
+        {
+            "project": job.project.slug,
+            "definition": job.version.definition.slug,
+            "name": job.name,
+            "parameters": job.parameters,
+            "resources": {name: value for name, value in job.request_json.items() if value != ""},
+        }
+    )

@@ -51,6 +51,18 @@ def visible_projects(actor: Actor) -> QuerySet[Project]:
     return Project.objects.visible_to(actor.user)
 
 
+def projects_with(actor: Actor, right: str) -> QuerySet[Project]:
+    """The visible projects in which `actor` has the right: what a page offers to choose from."""
+    needed = RIGHTS[right]
+    projects = visible_projects(actor)
+    if SCOPES.index(actor.scope) < SCOPES.index(needed.scope):
+        return projects.none()
+    if not actor.user.is_authenticated or actor.user.is_superuser:
+        return projects
+    roles = ROLES[ROLES.index(needed.role) :]
+    return projects.filter(team__memberships__in=Membership.objects.filter(user=actor.user, role__in=roles))
+
+
 def check(actor: Actor, project: Project, *, may: str) -> None:
     """Raises Forbidden unless `actor`, who is known to see `project`, has the right `may` in it."""
     right = RIGHTS[may]

@@ -1,4 +1,4 @@
-"""A script that asks twice gets one thing and the same answer: the header Idempotency-Key."""
+"""Who asks twice gets one thing and the same answer: a script by the header Idempotency-Key, a form by its hidden key."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from projects.models import IdempotencyKey
 
 HEADER = "Idempotency-Key"
 KEPT_FOR = timedelta(hours=24)
+MOST_CHARACTERS = 200
 
 Answer = tuple[int, dict[str, Any]]  # HTTP status and JSON
 
@@ -29,17 +30,30 @@ Answer = tuple[int, dict[str, Any]]  # HTTP status and JSON
 def once(request: HttpRequest | Request, by: Actor, make: Callable[[], Answer]) -> tuple[int, dict[str, Any], bool]:
     """What `make` answers, and whether that is replayed: a key that was seen before gets the stored answer.
 
-    `make` and the key stand in one transaction, so an error that it raises leaves neither. Of two requests at once
-    the second waits at the key's constraint: it replays when the first commits, makes when the first fails.
     Raises Invalid for a key that is empty or too long, Conflict("idempotency-key-reused") when it came with another request.
     """
     key = request.headers.get(HEADER)
     if key is None:
         return *_as_sent(*make()), False
-    assert by.user.is_authenticated  # keys are a person's own
-    if not 1 <= len(key) <= 200:
+    if not 1 <= len(key) <= MOST_CHARACTERS:
         raise Invalid({HEADER: _("A key has 1 to 200 characters.")})
-    fingerprint = _fingerprint(request)
+    return _once(by, key, _fingerprint(request), make)
+
+
+def once_a_form(key: str, content: Any, by: Actor, make: Callable[[], Answer]) -> tuple[int, dict[str, Any], bool]:
+    """The same for a page's form, whose hidden `key` is made when it is drawn: two clicks are one request.
+
+    Sent again with another content (JSON) it is another request: someone went back and changed it.
+    """
+    fingerprint = hashlib.sha256(json.dumps(content, sort_keys=True, cls=JSONEncoder).encode()).hexdigest()
+    return _once(by, hashlib.sha256(f"form {key} {fingerprint}".encode()).hexdigest(), fingerprint, make)
+
+
+def _once(by: Actor, key: str, fingerprint: str, make: Callable[[], Answer]) -> tuple[int, dict[str, Any], bool]:
+    """`make` and the key stand in one transaction, so an error that it raises leaves neither. Of two requests at once
+    the second waits at the key's constraint: it replays when the first commits, makes when the first fails.
+    """
+    assert by.user.is_authenticated  # keys are a person's own
     with transaction.atomic():
         row = _claim(by.user, key, fingerprint)
         if row is None:

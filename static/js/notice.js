@@ -8,9 +8,13 @@ function show(sentence) {
   notice.hidden = false;
 }
 
-document.addEventListener("htmx:responseError", ({ detail: { xhr } }) => show(sentenceOf(xhr) || notice.dataset.failed.replace("%s", xhr.status)));
-document.addEventListener("htmx:sendError", () => show(notice.dataset.offline));
-document.addEventListener("htmx:beforeRequest", () => { notice.hidden = true; });
+// What asks by itself (data-quiet) is no click: it tries again.
+const isClick = (event) => !event.detail.elt?.closest?.("[data-quiet]");
+const on = (type, react) => document.addEventListener(type, (event) => { if (isClick(event)) react(event); });
+
+on("htmx:responseError", ({ detail: { xhr } }) => show(sentenceOf(xhr) || notice.dataset.failed.replace("%s", xhr.status)));
+on("htmx:sendError", () => show(notice.dataset.offline));
+on("htmx:beforeRequest", () => { notice.hidden = true; });
 notice.querySelector("button").addEventListener("click", () => { notice.hidden = true; });
 
 function sentenceOf(xhr) {

@@ -23,6 +23,7 @@ def test_role_and_scope_must_both_suffice(vision, right, role, scope):
     else:
         with pytest.raises(Forbidden):
             access.get_project(actor, "vit", may=right)
+    assert list(access.projects_with(actor, right)) == ([vision.project] if may else [])
 
 
 def test_a_stranger_is_told_what_everyone_is_told_of_nothing(vision):
@@ -38,4 +39,10 @@ def test_a_stranger_is_told_what_everyone_is_told_of_nothing(vision):
 def test_an_operator_may_all_in_every_project_but_not_with_a_small_token(vision):
     assert access.rights_in(Actor(user=vision.operator), vision.project) == set(access.RIGHTS)
     assert "secrets.edit" not in access.rights_in(Actor(user=vision.operator, scope="read"), vision.project)
+    assert list(access.projects_with(Actor(user=vision.operator), "secrets.edit")) == [vision.project]
+
+
+def test_who_is_not_in_a_team_may_nothing_in_its_projects(vision):
+    for user in (vision.stranger, AnonymousUser()):
+        assert not access.projects_with(Actor(user=user), "project.view").exists()
     assert list(access.visible_projects(Actor(user=vision.operator))) == [vision.project]

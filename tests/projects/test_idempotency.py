@@ -8,6 +8,8 @@ from django.test import Client
 from django.utils import timezone
 
 from projects import idempotency
+from projects.actors import Actor
+from projects.errors import Invalid
 from projects.models import IdempotencyKey, Team
 from tests.factories import a_token, a_user
 from tests.projects import doors
@@ -129,3 +131,33 @@ def at_once(number, monkeypatch, *, body):
     for thread in threads:
         thread.join()
     return answers
+
+
+# -- A page's form ---------------------------------------------------------------------------------------------
+
+
+def test_a_form_sent_twice_makes_once(vision):
+    made = []
+
+    def make():
+        made.append(1)
+        return 201, {"number": len(made)}
+
+    by = Actor(user=vision.member)
+    answers = [idempotency.once_a_form("key", {"a": 1}, by, make) for _ in range(2)]
+    assert answers == [(201, {"number": 1}, False), (201, {"number": 1}, True)]
+    assert idempotency.once_a_form("key", {"a": 2}, by, make)[1:] == ({"number": 2}, False)  # changed, and sent again
+    assert idempotency.once_a_form("other", {"a": 1}, by, make)[1:] == ({"number": 3}, False)
+    assert idempotency.once_a_form("key", {"a": 1}, Actor(user=vision.viewer), make)[1:] == ({"number": 4}, False)
+
+
+def test_a_form_that_was_refused_may_be_sent_again(vision):
+    by = Actor(user=vision.member)
+    with pytest.raises(Invalid):
+        idempotency.once_a_form("key", {}, by, _refuse)
+    assert not IdempotencyKey.objects.exists()
+    assert idempotency.once_a_form("key", {}, by, lambda: (201, {})) == (201, {}, False)
+
+
+def _refuse():
+    raise Invalid({"name": "is needed"})

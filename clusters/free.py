@@ -1,0 +1,91 @@
+"""What is free at this moment, and whether a request would start: told before it is sent. Placement decides, as it does later."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from clusters import catalogue, reasons
+from clusters.models import Cluster
+from clusters.placement import Choice, Inventory, place
+from clusters.specs import Request
+
+
+@dataclass(frozen=True)
+class Room:
+    """A cluster's chips. Those of hosts that are cordoned or silent are neither free nor in the total."""
+
+    cluster: str
+    accelerator: str
+    free: int
+    total: int
+    hosts: int  # in service
+    cordoned: int  # of these hosts
+    silent: int  # of these, and not cordoned
+
+    @property
+    def free_words(self) -> str:
+        if not self.hosts:
+            return _("no host yet")
+        if not self.total:
+            return _("no host can take work")
+        return _("%(free)s of %(total)s free") % {"free": self.free, "total": amount(self.total, self.accelerator)}
+
+    @property
+    def apart_words(self) -> str:
+        """Of the hosts that take nothing now; "" when there are none."""
+        parts = [ngettext("%(count)d host cordoned", "%(count)d hosts cordoned", self.cordoned) % {"count": self.cordoned}]
+        parts = parts if self.cordoned else []
+        if self.silent:
+            parts.append(ngettext("%(count)d host silent", "%(count)d hosts silent", self.silent) % {"count": self.silent})
+        return ", ".join(parts)
+
+
+@dataclass(frozen=True)
+class Outlook:
+    """What would happen to a request now: `state` is "now", "waits" or "never" (as the hosts are)."""
+
+    state: str
+    sentence: str
+
+
+def rooms(clusters: Iterable[Cluster], inventory: Inventory) -> list[Room]:
+    """Of each cluster, those without hosts too, in the order of their names."""
+    found = []
+    for cluster in sorted(clusters, key=lambda cluster: (cluster.accelerator, cluster.name)):
+        hosts = [room for room in inventory.rooms if room.cluster == cluster.name]
+        usable = [room for room in hosts if not room.cordoned and not room.silent]
+        found.append(
+            Room(
+                cluster=cluster.name,
+                accelerator=cluster.accelerator,
+                free=sum(len(room.free) for room in usable),
+                total=sum(room.total for room in usable),
+                hosts=len(hosts),
+                cordoned=sum(room.cordoned for room in hosts),
+                silent=sum(room.silent and not room.cordoned for room in hosts),
+            )
+        )
+    return found
+
+
+def outlook(request: Request, inventory: Inventory) -> Outlook:
+    decision = place(request, inventory)
+    if isinstance(decision, Choice):
+        names = {room.host: room.name for room in inventory.rooms}
+        return Outlook(
+            "now", _("Starts now on %(hosts)s.") % {"hosts": ", ".join(names[place.host] for place in decision.places)}
+        )
+    state = "never" if decision.code == "too-large" else "waits"
+    return Outlook(state, reasons.sentence(decision.code, decision.data))
+
+
+def amount(count: int, accelerator: str) -> str:
+    """ "4 chips", "1 slot": in the word that the accelerator's chips have."""
+    found = catalogue.find(accelerator)
+    if found and found.unit == "slot":
+        return ngettext("%(count)s slot", "%(count)s slots", count) % {"count": count}
+    return ngettext("%(count)s chip", "%(count)s chips", count) % {"count": count}

@@ -1,0 +1,104 @@
+"""What stands around the list of jobs: the choices of its filters, what is chosen, and the labels of its rows as links."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from clusters.models import Cluster
+from jobs import filters
+from jobs.filters import Filter, Page
+from jobs.models import Job, JobDefinition
+from jobs.progress import Progress
+from jobs.states import JobState
+from projects.actors import Actor
+from projects.models import Project
+
+LABELS_A_ROW = 3
+
+
+@dataclass(frozen=True)
+class Link:
+    text: str
+    address: str
+
+
+@dataclass(frozen=True)
+class Row:
+    job: Job
+    progress: Progress | None
+    labels: list[Link]  # each narrows the list to those that have it
+    more_labels: str  # those that have no room
+
+
+class FilterBar:
+    """For the template; three queries, however much there is."""
+
+    def __init__(self, page: Page, by: Actor, projects: list[Project]) -> None:
+        self.wanted: Filter = page.wanted
+        self.projects = projects
+        self._page, self._by = page, by
+
+    @property
+    def here(self) -> str:
+        """The address of what is shown, without what is not asked for."""
+        more = {name: value for name, value in (("cursor", self._page.cursor), ("limit", self._limit)) if value}
+        return self.wanted.address(**more)
+
+    @property
+    def newest(self) -> str:
+        return self.wanted.address(**self._limit_too)
+
+    def older(self, cursor: int) -> str:
+        return self.wanted.address(**self._limit_too, cursor=cursor)
+
+    @property
+    def states(self) -> list[tuple[str, Any, bool]]:
+        return [(value, label, value in self.wanted.states) for value, label in JobState.choices]
+
+    @cached_property
+    def definitions(self) -> list[str]:
+        found = JobDefinition.objects.filter(project__in=self.projects).order_by("slug").values_list("slug", flat=True)
+        return list(dict.fromkeys(found))
+
+    @cached_property
+    def owners(self) -> list[str]:
+        return list(filters.owners(self._by, self.projects).order_by("username").values_list("username", flat=True))
+
+    @cached_property
+    def _clusters(self) -> list[tuple[str, str]]:
+        return list(Cluster.objects.order_by("name").values_list("name", "accelerator"))
+
+    @property
+    def clusters(self) -> list[str]:
+        return [name for name, _accelerator in self._clusters]
+
+    @property
+    def accelerators(self) -> list[str]:
+        return sorted({accelerator for _name, accelerator in self._clusters})
+
+    @property
+    def labels(self) -> list[Link]:
+        """Those that are asked for; each link asks no longer for its own."""
+        texts = (f"{key}={value}" for key, value in self.wanted.labels)
+        return [Link(text, self.wanted.without("label", text).address(**self._limit_too)) for text in texts]
+
+    @property
+    def is_active(self) -> bool:
+        return self.wanted != Filter()
+
+    def row(self, job: Job, progress: Progress | None) -> Row:
+        labels = [
+            Link(f"{key}={value}", self.wanted.with_label(key, value).address(**self._limit_too))
+            for key, value in sorted(job.labels.items())
+        ]
+        return Row(job, progress, labels[:LABELS_A_ROW], ", ".join(label.text for label in labels[LABELS_A_ROW:]))
+
+    @property
+    def _limit(self) -> int:
+        return self._page.limit if self._page.limit != Page.limit else 0
+
+    @property
+    def _limit_too(self) -> dict[str, int]:
+        return {"limit": self._limit} if self._limit else {}

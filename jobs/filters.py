@@ -1,0 +1,189 @@
+"""Which jobs a list shows: read from the address, the same for the page and for GET /api/v1/jobs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+from urllib.parse import urlencode
+
+from django.contrib.auth.models import User
+from django.db.models import BooleanField, Exists, F, Func, OuterRef, Q, QuerySet, Value
+from django.http import QueryDict
+from django.utils.translation import gettext as _
+
+from clusters import catalogue
+from clusters.models import Cluster, Rank
+from jobs.models import Job, JobDefinition
+from jobs.shapes import is_storable
+from jobs.states import JobState
+from projects.access import get_project, visible_projects
+from projects.actors import Actor
+from projects.errors import Invalid
+from projects.models import Project
+
+MOST_A_PAGE = 200
+ME = "me"  # the owner who asks
+ONE_VALUE = ("project", "owner", "definition", "accelerator", "cluster", "text")
+
+
+@dataclass(frozen=True)
+class Filter:
+    """What a job must be to be shown; "" and () let all through. Several states: any of them; several labels: all of them."""
+
+    project: str = ""
+    states: tuple[str, ...] = ()
+    owner: str = ""  # a user name, or ME
+    definition: str = ""
+    accelerator: str = ""
+    cluster: str = ""  # asked for by name, or where it was placed
+    labels: tuple[tuple[str, str], ...] = ()
+    text: str = ""  # part of its name, or its number
+
+    @classmethod
+    def from_query(cls, query: QueryDict) -> Filter:
+        """Raises Invalid for what no job could be."""
+        one = {name: query.get(name, "").strip() for name in ONE_VALUE}
+        states = tuple(dict.fromkeys(state for state in query.getlist("state") if state))
+        labels = [text for text in query.getlist("label") if text]
+        wrong = {name: _("there is nothing of this name") for name, text in one.items() if not is_storable(text)}
+        if unknown := [state for state in states if state not in JobState.values]:
+            wrong["state"] = _("there is no state %(name)s; known are %(known)s") % {
+                "name": ", ".join(unknown),
+                "known": ", ".join(JobState.values),
+            }
+        if one["accelerator"] and not catalogue.find(one["accelerator"]):
+            wrong["accelerator"] = _("there is no such accelerator; known are %(known)s") % {
+                "known": ", ".join(catalogue.CATALOGUE)
+            }
+        if any("=" not in text or not is_storable(text) for text in labels):
+            wrong["label"] = _("a label is written key=value")
+        if wrong:
+            raise Invalid(wrong)
+        pairs = dict.fromkeys((key.strip(), value.strip()) for key, _equals, value in (text.partition("=") for text in labels))
+        return cls(states=states, labels=tuple(pairs), **one)
+
+    def pairs(self) -> list[tuple[str, str]]:
+        """As it stands in an address, without what is not asked for."""
+        found = [(name, getattr(self, name)) for name in ONE_VALUE if getattr(self, name)]
+        return found + [("state", state) for state in self.states] + [("label", f"{key}={value}") for key, value in self.labels]
+
+    def address(self, **more: Any) -> str:
+        """The list's address, from its "?" on. It is never empty: a link to "" would keep the present one."""
+        return "?" + urlencode([*self.pairs(), *more.items()])
+
+    def with_label(self, key: str, value: str) -> Filter:
+        return self if (key, value) in self.labels else replace(self, labels=(*self.labels, (key, value)))
+
+    def without(self, name: str, value: str) -> Filter:
+        if name == "state":
+            return replace(self, states=tuple(state for state in self.states if state != value))
+        if name == "label":
+            return replace(self, labels=tuple(pair for pair in self.labels if "=".join(pair) != value))
+        return replace(self, **{name: ""})  # type: ignore[arg-type]  # one of ONE_VALUE
+
+
+@dataclass(frozen=True)
+class Page:
+    """The query of a list of jobs: what to show, from where on, how many."""
+
+    wanted: Filter = Filter()
+    cursor: int = 0  # jobs with a smaller number
+    limit: int = 50
+
+    @classmethod
+    def from_query(cls, query: QueryDict) -> Page:
+        """Raises Invalid with the path of each parameter that is wrong."""
+        wrong: dict[str, str] = {}
+        numbers = {}
+        for name, default in (("cursor", 0), ("limit", 50)):
+            text = query.get(name) or str(default)
+            if not text.isdecimal() or len(text) > 18:
+                wrong[name] = _("a whole number is needed")
+            else:
+                numbers[name] = int(text)
+        wanted = Filter()
+        try:
+            wanted = Filter.from_query(query)
+        except Invalid as refused:
+            wrong = refused.fields | wrong
+        if wrong:
+            raise Invalid(wrong)
+        return cls(wanted=wanted, cursor=numbers["cursor"], limit=max(1, min(numbers["limit"], MOST_A_PAGE)))
+
+
+def jobs_of_page(page: Page, by: Actor) -> tuple[list[Job], int | None]:
+    """Newest first, and the cursor of the page after it. Raises NotFound or Invalid for names that `by` does not know."""
+    jobs = list(matching(page.wanted, by).for_display().before(page.cursor).order_by("-pk")[: page.limit + 1])
+    shown = jobs[: page.limit]
+    return shown, shown[-1].pk if len(jobs) > page.limit else None
+
+
+def matching(wanted: Filter, by: Actor) -> Any:  # a JobQuerySet, which mypy knows as its manager only
+    """The jobs that `by` may see and `wanted` lets through."""
+    if wanted.project:
+        projects: Any = [get_project(by, wanted.project, may="jobs.view")]
+    else:
+        projects = visible_projects(by)
+    _check_names(wanted, by)
+    return Job.objects.filter(*_conditions(wanted, by), project__in=projects)
+
+
+def _conditions(wanted: Filter, by: Actor) -> Iterator[Any]:
+    if wanted.states:
+        yield Q(state__in=wanted.states)
+    if wanted.owner:
+        yield Q(created_by=by.user.pk) if wanted.owner == ME else Q(created_by__username=wanted.owner)
+    if wanted.definition:
+        yield Q(version__definition__slug=wanted.definition)
+    if wanted.accelerator:
+        yield Q(request_json__accelerator=wanted.accelerator)
+    if wanted.cluster:
+        placed = Rank.objects.filter(workload=OuterRef("workload"), host__slice__cluster__name=wanted.cluster)
+        yield Q(request_json__cluster=wanted.cluster) | Q(Exists(placed))
+    for key, value in wanted.labels:
+        yield HasLabel(key, value)
+    if wanted.text:
+        number = wanted.text.removeprefix("#")
+        is_number = number.isascii() and number.isdecimal() and len(number) <= 18
+        yield Q(name__icontains=wanted.text) | Q(pk=int(number)) if is_number else Q(name__icontains=wanted.text)
+
+
+def _check_names(wanted: Filter, by: Actor) -> None:
+    """A mistyped name is told, rather than answered by an empty list. A query for each name that is asked for."""
+    wrong, projects = {}, visible_projects(by)
+    if wanted.definition and not JobDefinition.objects.filter(project__in=projects, slug=wanted.definition).exists():
+        wrong["definition"] = _("there is no such definition")
+    if wanted.cluster and not Cluster.objects.filter(name=wanted.cluster).exists():
+        wrong["cluster"] = _("there is no such cluster")
+    if wanted.owner not in ("", ME) and not owners(by, projects).filter(username=wanted.owner).exists():
+        wrong["owner"] = _("nobody of this name is in your teams")
+    if wrong:
+        raise Invalid(wrong)
+
+
+def owners(by: Actor, projects: Any) -> QuerySet[User]:
+    """Whose jobs there may be in `projects`, as far as `by` knows people: members of their teams, who launched there, oneself."""
+    ids = [project.pk for project in projects] if isinstance(projects, list) else projects.values("pk")
+    members = Q(memberships__team__in=Project.objects.filter(pk__in=ids).values("team"))
+    launched = Q(Exists(Job.objects.filter(project__in=ids, created_by=OuterRef("pk"))))
+    return User.objects.filter(members | launched | Q(pk=by.user.pk)).distinct()
+
+
+class HasLabel(Func):
+    """Whether a job has this label. Django's own JSON lookups do not take every key: "2024" would be an index, `"` an error."""
+
+    output_field = BooleanField()
+
+    def __init__(self, key: str, value: str) -> None:
+        super().__init__(F("labels"), Value(key), Value(value))
+
+    def as_sqlite(self, compiler: Any, connection: Any, **_more: Any) -> Any:
+        return self._as("EXISTS (SELECT 1 FROM json_each({}) AS label WHERE label.key = {} AND label.value = {})", compiler)
+
+    def as_postgresql(self, compiler: Any, connection: Any, **_more: Any) -> Any:
+        return self._as("COALESCE(jsonb_extract_path_text({}, {}) = {}, FALSE)", compiler)
+
+    def _as(self, words: str, compiler: Any) -> tuple[str, list[Any]]:
+        parts = [compiler.compile(part) for part in self.get_source_expressions()]
+        return words.format(*(sql for sql, _values in parts)), [value for _sql, values in parts for value in values]
