@@ -17,6 +17,7 @@ from uuid import UUID
 from agent import launching
 from agent.folders import WorkloadFolder, all_folders
 from agent.home import Home, Identity
+from agent.listing import Listing
 from agent.metering import Metering
 from agent.output import NEW_BYTES
 from agent.panel import Panel, Refused
@@ -109,15 +110,15 @@ class Agent:
         )
         self._ranks = Ranks(self._claim, preparer, self._launch)
         self._metering = Metering(home, offer=self._shipper.offer, wake=self._shipper.woken.set)
+        self._listing = Listing(home, wake=self._shipper.woken.set)
         self._worker = WorkerProcess(home)
         self._done: set[UUID] = set()  # folders that nothing happens in any more
         self._drop_at = self._tend_at = 0.0
 
     def run(self, stop: threading.Event) -> bool:
         """True: told to stop. False: the panel does not know this host any more."""
-        threads = [
-            threading.Thread(target=part.run, args=(self._over,)) for part in (self._session, self._shipper, self._metering)
-        ]
+        parts = (self._session, self._shipper, self._metering, self._listing)
+        threads = [threading.Thread(target=part.run, args=(self._over,)) for part in parts]
         for thread in threads:
             thread.start()
         try:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from agent import notes, sources
 from agent.folders import WorkloadFolder
-from agent.protocol import PART_PREPARE, PREPARING, RankReport, Start
+from agent.protocol import AREA_CHECKPOINTS, AREA_OUTPUT, PART_PREPARE, PREPARING, RankReport, Start
 from agent.runtimes import Build, Runtimes
 from agent.spool_writer import SpoolWriter, now_ms
 
@@ -37,8 +37,17 @@ class Preparer:
         """Keep what the claim said, without its secrets; the first claim's moment stays."""
         digest = start.runtime["digest"] if start.runtime else ""
         at_ms = (folder.claim() or {}).get("at_ms", now_ms()[0])
-        output = os.fspath(self._place(start, start.output)) if start.output else ""
-        folder.note_claim({"rank": start.rank, "runtime": digest, "output": output, "at_ms": at_ms})
+        folders = {AREA_OUTPUT: start.output, AREA_CHECKPOINTS: start.checkpoints}
+        places = {area: os.fspath(self._place(start, below)) for area, below in folders.items() if below}
+        folder.note_claim(
+            {
+                "rank": start.rank,
+                "runtime": digest,
+                "output": places.get(AREA_OUTPUT, ""),
+                "files": places if start.lists_files else {},
+                "at_ms": at_ms,
+            }
+        )
 
     def prepare(self, folder: WorkloadFolder, start: Start) -> tuple[Path | None, Path, Path]:
         """(the runtime's programs, the folder for output, the one for checkpoints), all there.
