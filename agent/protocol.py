@@ -44,6 +44,9 @@ ACK_HOLD = "hold"  # ship no log until told: the panel's disk guard
 ORDER_TASK = "agent.worker.take_order"  # args: order id, kind, workload id, data (small, no secrets)
 ORDER_START = "start"  # data: {"rank": number of the rank that this host is to claim}
 ORDER_STOP = "stop"  # data: {"grace_s": seconds from TERM to KILL}
+# data: {"fetch": id, "files_root": as in Start, "folder": below it, "path": of the file below that folder}
+ORDER_FETCH_FILE = "fetch-file"
+FETCH_PIECE_BYTES = 4 * 1024 * 1024  # a file goes to the panel in pieces of so many bytes; the last is shorter
 
 # -- Ranks ---------------------------------------------------------------------------------------------
 

@@ -34,6 +34,7 @@ app.conf.update(
     imports=["controlpanel.tasks"],
     beat_schedule={
         "forget what has expired": {"task": "controlpanel.tasks.forget_expired", "schedule": crontab(minute=17)},
+        "drop fetched files": {"task": "controlpanel.tasks.drop_fetched_files", "schedule": crontab(minute=57)},
         "sweep the log store": {"task": "controlpanel.tasks.sweep_log_store", "schedule": crontab(minute=37)},
     },
     beat_schedule_filename=str(settings.VAR_DIR / "beat"),

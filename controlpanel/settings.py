@@ -111,6 +111,11 @@ STORAGES = {
     "staticfiles": {"BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"},
 }
 
+# -- Files of jobs -----------------------------------------------------------------------------------------
+FETCH_MAX_BYTES = int(_number("FETCH_MAX_BYTES", 2 * 1024**3))  # a larger file is not fetched from its host
+FETCH_STALL_S = _number("FETCH_STALL_S", 600)  # a fetch of which nothing came for so long has failed
+FETCH_KEEP_S = _number("FETCH_KEEP_S", 24 * 3600)  # a fetched file is dropped so long after its last piece
+
 # -- Django --------------------------------------------------------------------------------------------
 INSTALLED_APPS = [
     "django.contrib.auth",

@@ -6,6 +6,7 @@ from celery import shared_task
 from django.core.management import call_command
 from django.utils import timezone
 
+from clusters import fetches
 from monitoring import segments
 from projects import idempotency
 
@@ -19,3 +20,8 @@ def forget_expired() -> None:
 @shared_task
 def sweep_log_store() -> None:
     segments.sweep_objects(timezone.now())
+
+
+@shared_task
+def drop_fetched_files() -> None:
+    fetches.drop_old(now=timezone.now())

@@ -1,3 +1,4 @@
+from clusters.models.files import Fetch, OutputFile
 from clusters.models.hosts import Chip, Cluster, EnrolmentToken, Host, Slice
 from clusters.models.loops import Loop
 from clusters.models.orders import Order
@@ -8,10 +9,12 @@ __all__ = [
     "Chip",
     "Cluster",
     "EnrolmentToken",
+    "Fetch",
     "Host",
     "Lease",
     "Loop",
     "Order",
+    "OutputFile",
     "Rank",
     "Runtime",
     "Slice",
