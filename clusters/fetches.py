@@ -104,6 +104,11 @@ def give_up_stalled(*, now: datetime) -> None:
             _fail(fetch, _("Nothing came from host %(host)s for %(minutes)d min.") % words, now=now)
 
 
+def forget(fetch: Fetch) -> None:
+    """Its bytes are lost: the next who wants the file asks anew."""
+    Fetch.objects.filter(pk=fetch.pk).delete()
+
+
 def drop_old(*, now: datetime) -> int:
     """Drop what has come or failed FETCH_KEEP_S ago, and pieces that no fetch has; returns how many fetches went."""
     old = Fetch.objects.exclude(state__in=FETCH_OPEN)

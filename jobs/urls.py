@@ -10,6 +10,7 @@ urlpatterns = [
     path("jobs", views.job_list, name="job-list"),
     path("jobs/<int:number>", views.job_page, name="job"),
     path("jobs/<int:number>/cancellation", views.create_cancellation, name="job-cancellation"),
+    path("jobs/<int:number>/files/<int:file_id>", views.job_file, name="job-file"),
 ]
 
 api_urlpatterns = [
@@ -17,6 +18,8 @@ api_urlpatterns = [
     path("jobs/<int:number>", api.OneJob.as_view()),
     path("jobs/<int:number>/cancellation", api.Cancellation.as_view()),
     path("jobs/<int:number>/events", api.Events.as_view()),
+    path("jobs/<int:number>/files", api.Files.as_view()),
+    path("jobs/<int:number>/files/<int:file_id>", api.OneFile.as_view()),
     path("jobs/<int:number>/log", api.JobLog.as_view()),
     path("jobs/<int:number>/metrics", api.Metrics.as_view()),
     path("jobs/<int:number>/metrics/lines", api.MetricLines.as_view()),

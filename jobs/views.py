@@ -1,4 +1,4 @@
-"""The pages of jobs: the list, one job, and its cancellation."""
+"""The pages of jobs: the list, one job, its cancellation, and its files."""
 
 from __future__ import annotations
 
@@ -9,11 +9,13 @@ from typing import Any
 from django.conf import settings
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_GET, require_POST
 
-from jobs import progress, services
+from clusters import fetches
+from jobs import downloads, files, progress, services
 from jobs.models import Job
 from jobs.shapes import Page
 from monitoring import events, logs
@@ -60,6 +62,21 @@ def create_cancellation(request: HttpRequest, number: int) -> HttpResponse:
     return render(request, "jobs/_job_header.html", _context(request, number))
 
 
+@login_required
+@require_GET
+def job_file(request: HttpRequest, number: int, file_id: int) -> HttpResponseBase:
+    """The file as a download; while it is on its way, a page that loads itself again."""
+    job = services.get_job(Actor.of(request), number, may="jobs.view")
+    file = files.get_file(job, file_id)
+    fetch = fetches.want(file, now=timezone.now())
+    if fetch.is_complete:
+        return downloads.answer(request, fetch)
+    context = {"job": job, "file": file, "fetch": fetch, "why": fetches.why_it_waits(fetch)}
+    page = render(request, "jobs/job_file.html", context, status=202)
+    page["Refresh"] = "1"
+    return page
+
+
 def _context(request: HttpRequest, number: int) -> dict[str, Any]:
     by = Actor.of(request)
     job = services.get_job(by, number, may="jobs.view")
@@ -74,6 +91,7 @@ def _context(request: HttpRequest, number: int) -> dict[str, Any]:
         "logs": [
             vars(head) | {"complete": head.final_offset is not None and head.head_offset >= head.final_offset} for head in heads
         ],
+        "files": files.shown(job),
         "may_cancel": may_do(by, job.project, "jobs.cancel"),
         "parameters": {name: value if isinstance(value, str) else json.dumps(value) for name, value in job.parameters.items()},
         "command_line": shlex.join(job.spec.command),

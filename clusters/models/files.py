@@ -12,9 +12,13 @@ from clusters.states import FETCH_OPEN, FetchState
 
 class OutputFileQuerySet(models.QuerySet["OutputFile"]):
     def of_subject(self, subject_id: int) -> OutputFileQuerySet:
-        """Files of all workloads of this owner that are there, as far as is known; with rank, host and workload."""
-        found = self.filter(rank__workload__subject_id=subject_id, gone=False)
-        return found.select_related("rank__host__slice__cluster", "rank__workload")
+        """Files of all workloads of this owner; with rank, host and workload."""
+        found = self.filter(rank__workload__subject_id=subject_id)
+        return found.select_related("rank__host__slice__cluster", "rank__workload__subject")
+
+    def there(self) -> OutputFileQuerySet:
+        """As far as their hosts have told."""
+        return self.filter(gone=False)
 
 
 class OutputFile(models.Model):

@@ -118,4 +118,4 @@ def test_files_of_an_owner_are_those_of_all_its_attempts_that_are_there():
     for workload, path in ((first, "one"), (steps.fresh(second), "two"), (steps.running(a_host()), "strange")):
         steps.a_file(workload, path)
     said(first.ranks.select_related("workload__subject").get(), a_line("late"), gone("late"))
-    assert sorted(file.path for file in OutputFile.objects.of_subject(first.subject_id)) == ["one", "two"]
+    assert sorted(file.path for file in OutputFile.objects.of_subject(first.subject_id).there()) == ["one", "two"]
