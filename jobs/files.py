@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import groupby
 from uuid import UUID
 
 from django.utils.translation import gettext as _
@@ -17,11 +18,12 @@ MOST_SHOWN = 200
 
 @dataclass
 class Group:
-    """Files of one attempt in one area."""
+    """Files of one rank of one attempt in one area."""
 
     workload_id: UUID
     area: str
-    files: list[OutputFile] = field(default_factory=list)
+    rank: int
+    files: list[OutputFile]
 
 
 @dataclass
@@ -51,12 +53,14 @@ def get_file(job: Job, file_id: int) -> OutputFile:
 
 def shown(job: Job) -> Shown:
     """The last attempt's first; of each its output, then the checkpoints. One query."""
-    found = list(of_job(job).order_by("-rank__workload_id", "-area", "path", "pk")[: MOST_SHOWN + 1])
+    found = list(of_job(job).order_by("-rank__workload_id", "-area", "rank__number", "path")[: MOST_SHOWN + 1])
     page = Shown(count=min(len(found), MOST_SHOWN), more=len(found) > MOST_SHOWN)
-    for file in found[:MOST_SHOWN]:
-        if not page.groups or (page.groups[-1].workload_id, page.groups[-1].area) != (file.rank.workload_id, file.area):
-            page.groups.append(Group(file.rank.workload_id, file.area))
-        page.groups[-1].files.append(file)
-        page.more |= file.rank.has_more_files
-        page.several_ranks |= file.rank.number > 0
+    for (workload_id, area, rank), some in groupby(found[:MOST_SHOWN], _group_of):
+        page.groups.append(Group(workload_id, area, rank, list(some)))
+        page.several_ranks |= rank > 0
+    page.more |= any(file.rank.has_more_files for file in found)
     return page
+
+
+def _group_of(file: OutputFile) -> tuple[UUID, str, int]:
+    return file.rank.workload_id, file.area, file.rank.number

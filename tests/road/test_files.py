@@ -11,8 +11,8 @@ import httpx
 from tests.road.world import until
 
 WRITES = (
-    "mkdir -p $PANEL_OUTPUT/deep; head -c 10485760 /dev/urandom > $PANEL_OUTPUT/deep/model.bin; sha256sum < $PANEL_OUTPUT/deep/model.bin"
-    "; echo one > $PANEL_CHECKPOINTS/ckpt-1; ln -s /etc/passwd $PANEL_OUTPUT/link"
+    "mkdir -p $PANEL_OUTPUT/deep; head -c 10485760 /dev/urandom > $PANEL_OUTPUT/deep/model.bin"
+    "; sha256sum < $PANEL_OUTPUT/deep/model.bin; echo one > $PANEL_CHECKPOINTS/ckpt-1; ln -s /etc/passwd $PANEL_OUTPUT/link"
 )
 
 
