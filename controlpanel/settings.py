@@ -202,7 +202,7 @@ REST_FRAMEWORK = {
     "UNAUTHENTICATED_USER": "django.contrib.auth.models.AnonymousUser",
 }
 SPECTACULAR_SETTINGS = {"TITLE": "TPU control panel", "VERSION": "1", "SERVE_INCLUDE_SCHEMA": False}
-DATA_UPLOAD_MAX_MEMORY_SIZE = 4 * 1024 * 1024  # bytes of a request's body
+DATA_UPLOAD_MAX_MEMORY_SIZE = 4 * 1024 * 1024  # bytes of a request's body; a piece of a fetched file has so many
 
 # -- Pages ---------------------------------------------------------------------------------------------------
 STATIC_URL = "static/"
