@@ -8,6 +8,7 @@ builds                      what was made on this host while it waited (agent/ma
 states                      what the panel is told, a line each; shipped by offset
 prepare/                    what preparing printed
 points, measured            what its program measured (agent/meter.py); all of it is there
+files, listed               which files it has written (agent/listing.py); the last look was taken
 rank/                       the supervisor's (agent/supervisor.py)
 work/                       where the command runs
 done                        all of it is with the panel; the folder goes KEEP_DONE_S later
@@ -76,7 +77,7 @@ class WorkloadFolder:
         notes.write(self._name("refused"), {"sentence": sentence})
 
     def claim(self) -> dict[str, object] | None:
-        """What was kept of the panel's answer: rank, runtime, checkout, output, at_ms."""
+        """What was kept of the panel's answer: rank, runtime, checkout, output, places of files by area, at_ms."""
         return notes.read(self._name("claim"))
 
     def note_source(self) -> None:
@@ -161,6 +162,13 @@ class WorkloadFolder:
     def is_measured(self) -> bool:
         """All that its program measured stands in `points`."""
         return (self.path / "measured").exists()
+
+    def note_listed(self) -> None:
+        notes.write(self._name("listed"), {"at_ms": _now_ms()})
+
+    def is_listed(self) -> bool:
+        """All files that it has left stand in `files`."""
+        return (self.path / "listed").exists()
 
     def note_done(self) -> None:
         notes.write(self._name("done"), {"at_ms": _now_ms()})

@@ -1,10 +1,12 @@
-"""The agent's state folder: one agent at a time in it, who it is, and the folders of its workloads."""
+"""The agent's state folder: one agent at a time in it, who it is, the folders of its workloads, the files that are wanted."""
 
 from __future__ import annotations
 
 import fcntl
 import os
 import uuid
+from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -31,8 +33,20 @@ class Home:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.workloads = path / "workloads"
+        self.fetches = path / "fetches"
         self.workloads.mkdir(parents=True, exist_ok=True, mode=0o700)
         path.chmod(0o700)
+
+    def note_fetch(self, fetch_id: int, place: dict[str, str]) -> None:
+        """The order came: this file is to go to the panel. The same order again changes nothing."""
+        self.fetches.mkdir(exist_ok=True, mode=0o700)
+        with suppress(FileExistsError):
+            notes.write_once(os.fspath(self.fetches / str(fetch_id)), place)
+
+    def fetch_notes(self) -> Iterator[tuple[int, Path]]:
+        """(id, its note) of every file that the panel wants, oldest first."""
+        with suppress(FileNotFoundError):
+            yield from sorted((int(path.name), path) for path in self.fetches.iterdir() if path.name.isdecimal())
 
     def lock(self) -> None:
         """One agent a state folder. Raises InUse."""

@@ -8,7 +8,8 @@ import signal
 import socket
 import threading
 import time
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -16,11 +17,13 @@ from uuid import UUID
 
 from agent import launching
 from agent.checkouts import Checkouts
+from agent.fetching import Fetching
 from agent.folders import WorkloadFolder, all_folders
 from agent.home import Home, Identity
+from agent.listing import Listing
 from agent.metering import Metering
 from agent.output import NEW_BYTES
-from agent.panel import Panel, Refused
+from agent.panel import Panel, Refused, Unreachable
 from agent.preparing import Preparer
 from agent.protocol import Start
 from agent.ranks import Ranks
@@ -114,15 +117,16 @@ class Agent:
         )
         self._ranks = Ranks(self._claim, self._preparer, self._launch)
         self._metering = Metering(home, offer=self._shipper.offer, wake=self._shipper.woken.set)
+        self._listing = Listing(home, wake=self._shipper.woken.set)
+        self._fetching = Fetching(home, bring=self._bring, refuse=self._refuse)
         self._worker = WorkerProcess(home)
         self._done: set[UUID] = set()  # folders that nothing happens in any more
         self._drop_at = self._tend_at = 0.0
 
     def run(self, stop: threading.Event) -> bool:
         """True: told to stop. False: the panel does not know this host any more."""
-        threads = [
-            threading.Thread(target=part.run, args=(self._over,)) for part in (self._session, self._shipper, self._metering)
-        ]
+        parts = (self._session, self._shipper, self._metering, self._listing, self._fetching)
+        threads = [threading.Thread(target=part.run, args=(self._over,)) for part in parts]
         for thread in threads:
             thread.start()
         try:
@@ -186,10 +190,27 @@ class Agent:
             if folder.workload_id in self._done and folder.drop_if_old(time.time()):
                 self._done.discard(folder.workload_id)
 
+    # -- What asks the panel within the session ------------------------------------------------------------------
+
     def _claim(self, workload_id: UUID, rank: int) -> Start:
-        assert self._session.number is not None
+        with self._in_session() as session:
+            return self._panel.claim(self._identity, session, workload_id, rank)
+
+    def _bring(self, fetch_id: int, data: bytes, offset: int, size_bytes: int) -> int | None:
+        with self._in_session() as session:
+            return self._panel.put_piece(self._identity, session, fetch_id, data, offset=offset, size_bytes=size_bytes)
+
+    def _refuse(self, fetch_id: int, sentence: str, is_gone: bool) -> None:
+        with self._in_session() as session:
+            self._panel.fetch_failed(self._identity, session, fetch_id, sentence, is_gone=is_gone)
+
+    @contextmanager
+    def _in_session(self) -> Iterator[int]:
+        """Raises Unreachable while there is none; one that is over is asked for again."""
+        if self._session.number is None:
+            raise Unreachable("the panel has given this host no session")
         try:
-            return self._panel.claim(self._identity, self._session.number, workload_id, rank)
+            yield self._session.number
         except Refused as refusal:
             if refusal.code in ("session-over", "host-unknown"):
                 self._session.ask_again()
@@ -206,6 +227,7 @@ class Agent:
             if words:
                 self._shipper.woken.set()
             if words - {NEW_BYTES}:
+                self._fetching.woken.set()
                 return
 
     def _words(self) -> set[bytes]:
@@ -224,6 +246,7 @@ class Agent:
         self._over.set()
         self._session.ask_again()
         self._shipper.woken.set()
+        self._fetching.woken.set()
         self._worker.end()
         self._ranks.close()
         self._nursery.close()

@@ -18,6 +18,7 @@ from pathlib import Path
 
 from agent import event_files, metric_lines
 from agent.folders import WorkloadFolder
+from agent.line_files import whole_bytes, whole_lines
 from agent.metric_lines import Point
 from agent.protocol import PART_OUTPUT, PointsLine
 
@@ -42,7 +43,7 @@ class Meter:
     _rescan_at: float = 0.0
 
     def __post_init__(self) -> None:
-        for line in _whole_lines(self.points_path):
+        for line in whole_lines(self.points_path):
             with suppress(ValueError):
                 known = PointsLine.from_line(line)
                 self.read_to[known.source] = known.until
@@ -123,7 +124,7 @@ class Meter:
         lines = _points_lines(source, self.read_to.get(source, 0), until, list(points))
         descriptor = os.open(self.points_path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
         try:
-            os.ftruncate(descriptor, _whole_bytes(descriptor))
+            os.ftruncate(descriptor, whole_bytes(descriptor))
             os.write(descriptor, b"".join(lines))
         finally:
             os.close(descriptor)
@@ -169,15 +170,3 @@ def _lines(data: bytes, is_last: bool) -> tuple[list[bytes], int]:
     is_piece = is_last or (len(data) >= READ_BYTES and b"\n" not in data)
     taken = len(data) if is_piece else data.rfind(b"\n") + 1
     return io.BytesIO(data[:taken]).readlines(), taken
-
-
-def _whole_lines(path: Path) -> Iterator[bytes]:
-    with suppress(FileNotFoundError), path.open("rb") as file:
-        yield from (line for line in file if line.endswith(b"\n"))
-
-
-def _whole_bytes(descriptor: int) -> int:
-    """Without half a line at the end, which a power cut may have left."""
-    size = os.fstat(descriptor).st_size
-    end = os.pread(descriptor, min(size, 2**18), max(0, size - 2**18))
-    return size if not end or end.endswith(b"\n") else max(0, size - len(end) + end.rfind(b"\n") + 1)

@@ -1,7 +1,8 @@
-"""The panel's HTTP door, as a host uses it: enrol, open a session, claim a rank."""
+"""The panel's HTTP door, as a host uses it: enrol, open a session, claim a rank, bring a file."""
 
 from __future__ import annotations
 
+import io
 import json
 import uuid
 from typing import Any
@@ -13,6 +14,7 @@ from agent.protocol import Start
 
 SESSION_HEADER = "X-Agent-Session"
 ATTEMPTS_S = 10.0  # for one answer; the loop comes again
+PIECE_TIMEOUT = urllib3.Timeout(connect=ATTEMPTS_S, read=ATTEMPTS_S)  # of each write, and for the answer
 
 
 class Unreachable(Exception):
@@ -51,7 +53,7 @@ class Panel:
     def claim(self, identity: Identity, session: int, workload_id: uuid.UUID, rank: int) -> Start:
         """The right to start this rank, and what it is to run. Raises Refused or Unreachable."""
         path = f"workloads/{workload_id}/ranks/{rank}/claim"
-        return Start.from_json(self._post(path, identity.token, {}, {SESSION_HEADER: str(session)}))
+        return Start.from_json(self._post(path, identity.token, {}, _headers(identity.token, session)))
 
     def requirements(self, identity: Identity, digest: str) -> str:
         """A runtime's pinned list. Raises Refused or Unreachable."""
@@ -61,9 +63,27 @@ class Panel:
         """A source's archive. Raises Refused or Unreachable."""
         return self._get(f"sources/{digest}", identity.token)
 
+    def put_piece(
+        self, identity: Identity, session: int, fetch_id: int, data: bytes, *, offset: int, size_bytes: int
+    ) -> int | None:
+        """Bring bytes of a file; the offset of those wanted next, None when the panel has all. Raises Refused or Unreachable."""
+        answer = self._ask(
+            "PUT",
+            f"fetches/{fetch_id}?offset={offset}&size={size_bytes}",
+            body=io.BytesIO(data),  # written in small blocks: a time-out is for each, not for all of them
+            headers=_headers(identity.token, session) | {"Content-Length": str(len(data))},
+            timeout=PIECE_TIMEOUT,
+        )
+        return None if answer["complete"] else int(answer["offset"])
+
+    def fetch_failed(self, identity: Identity, session: int, fetch_id: int, sentence: str, *, is_gone: bool) -> None:
+        """Say why a file does not come. Raises Refused or Unreachable."""
+        body = {"sentence": sentence, "gone": is_gone}
+        self._post(f"fetches/{fetch_id}/failure", identity.token, body, _headers(identity.token, session))
+
     def _get(self, path: str, token: str) -> bytes:
         try:
-            answer = self._pool.request("GET", f"{self.address}/agent/v1/{path}", headers={"Authorization": f"Bearer {token}"})
+            answer = self._pool.request("GET", f"{self.address}/agent/v1/{path}", headers=_headers(token))
         except urllib3.exceptions.HTTPError as error:
             raise Unreachable(f"{self.address} does not answer: {error}") from error
         if answer.status >= 500:
@@ -73,9 +93,12 @@ class Panel:
         return answer.data
 
     def _post(self, path: str, token: str, body: dict[str, Any], headers: dict[str, str] | None = None) -> dict[str, Any]:
-        headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"} | (headers or {})
+        headers = _headers(token) | {"Content-Type": "application/json"} | (headers or {})
+        return self._ask("POST", path, body=json.dumps(body), headers=headers)
+
+    def _ask(self, method: str, path: str, **request: Any) -> dict[str, Any]:
         try:
-            answer = self._pool.request("POST", f"{self.address}/agent/v1/{path}", body=json.dumps(body), headers=headers)
+            answer = self._pool.request(method, f"{self.address}/agent/v1/{path}", **request)
             found = json.loads(answer.data)
         except urllib3.exceptions.HTTPError as error:
             raise Unreachable(f"{self.address} does not answer: {error}") from error
@@ -86,3 +109,8 @@ class Panel:
         if answer.status >= 400:
             raise Refused(answer.status, str(found.get("code")), str(found.get("message")))
         return found
+
+
+def _headers(token: str, session: int | None = None) -> dict[str, str]:
+    headers = {"Authorization": f"Bearer {token}"}
+    return headers if session is None else headers | {SESSION_HEADER: str(session)}

@@ -11,7 +11,7 @@ from agent import notes, sources
 from agent.checkouts import Checkouts, digest_of
 from agent.folders import WorkloadFolder
 from agent.makings import Build, Makings
-from agent.protocol import PART_PREPARE, PREPARING, RankReport, Start
+from agent.protocol import AREA_CHECKPOINTS, AREA_OUTPUT, PART_PREPARE, PREPARING, RankReport, Start
 from agent.runtimes import Runtimes
 from agent.spool_writer import SpoolWriter, now_ms
 
@@ -51,8 +51,18 @@ class Preparer:
         source = start.source
         checkout = digest_of(source["address"], source["commit"]) if source.get("kind") == "git" else ""
         at_ms = (folder.claim() or {}).get("at_ms", now_ms()[0])
-        output = os.fspath(self._place(start, start.output)) if start.output else ""
-        folder.note_claim({"rank": start.rank, "runtime": runtime, "checkout": checkout, "output": output, "at_ms": at_ms})
+        folders = {AREA_OUTPUT: start.output, AREA_CHECKPOINTS: start.checkpoints}
+        places = {area: os.fspath(self._place(start, below)) for area, below in folders.items() if below}
+        folder.note_claim(
+            {
+                "rank": start.rank,
+                "runtime": runtime,
+                "checkout": checkout,
+                "output": places.get(AREA_OUTPUT, ""),
+                "files": places if start.lists_files else {},
+                "at_ms": at_ms,
+            }
+        )
 
     def prepare(self, folder: WorkloadFolder, start: Start) -> tuple[Path | None, Path, Path]:
         """(the runtime's programs, the folder for output, the one for checkpoints), all there.

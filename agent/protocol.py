@@ -44,6 +44,9 @@ ACK_HOLD = "hold"  # ship no log until told: the panel's disk guard
 ORDER_TASK = "agent.worker.take_order"  # args: order id, kind, workload id, data (small, no secrets)
 ORDER_START = "start"  # data: {"rank": number of the rank that this host is to claim}
 ORDER_STOP = "stop"  # data: {"grace_s": seconds from TERM to KILL}
+# data: {"fetch": id, "files_root": as in Start, "folder": below it, "path": of the file below that folder}
+ORDER_FETCH_FILE = "fetch-file"
+FETCH_PIECE_BYTES = 4 * 1024 * 1024  # a file goes to the panel in pieces of so many bytes; the last is shorter
 
 # -- Ranks ---------------------------------------------------------------------------------------------
 
@@ -87,6 +90,7 @@ class Start:
     files_root: str = ""  # a path that the cluster's hosts share; "": a folder of this host
     output: str = ""  # folder below it for this attempt's files
     checkpoints: str = ""  # folder below it for the job's checkpoints
+    lists_files: bool = True  # of ranks that see the same files one tells of them
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Start:
@@ -155,6 +159,59 @@ class PointsLine:
         return found
 
 
+AREA_OUTPUT = "output"  # the attempt's own folder
+AREA_CHECKPOINTS = "checkpoints"  # the folder that all attempts of a job share
+AREAS = (AREA_OUTPUT, AREA_CHECKPOINTS)
+MOST_FILES = 10_000  # of a rank; what is beyond is not told
+MOST_PATH = 500  # characters; a file with a longer path is not told
+LAST_MS = 253_402_300_799_000  # Unix milliseconds of what a calendar can hold: the year 9999
+
+
+@dataclass(frozen=True)
+class FileLine:
+    """One line of a rank's `files` file: a file that is new or has changed, or that is gone.
+
+    `path` is relative to its area's folder, with slashes. The line without a path says that the rank has more files than
+    are told (MOST_FILES).
+    """
+
+    area: str
+    path: str
+    size_bytes: int = 0
+    modified_ms: int = 0
+    gone: bool = False
+
+    def line(self) -> bytes:
+        fields: dict[str, Any] = {"a": self.area, "p": self.path}
+        fields |= {"gone": True} if self.gone else {"s": self.size_bytes, "m": self.modified_ms}
+        return json.dumps(fields, separators=(",", ":")).encode() + b"\n"
+
+    @classmethod
+    def from_line(cls, line: bytes) -> FileLine:
+        """Raises ValueError when the line is not such a line, or its path leads out of its area."""
+        try:
+            data = json.loads(line)
+            gone = data.get("gone", False) is True
+            found = cls(data["a"], data["p"], *((0, 0) if gone else (int(data["s"]), int(data["m"]))), gone=gone)
+        except (KeyError, TypeError, AttributeError, OverflowError) as error:
+            raise ValueError(f"not a line of files: {error!r}") from error
+        if found.area not in AREAS or not 0 <= found.size_bytes < 2**63 or not 0 <= found.modified_ms <= LAST_MS:
+            raise ValueError("not a line of files")
+        if not isinstance(found.path, str) or (found.path and not is_inner_path(found.path)):
+            raise ValueError("not a path below its area")
+        return found
+
+
+MORE_FILES = FileLine(AREA_OUTPUT, "")  # there are more than are told
+
+
+def is_inner_path(path: str) -> bool:
+    """A relative path in its one spelling that goes nowhere but down, as a database can store it."""
+    parts = path.split("/")
+    is_plain = len(path) <= MOST_PATH and "\0" not in path and path.encode(errors="ignore").decode() == path
+    return is_plain and not {"", ".", ".."} & set(parts)
+
+
 PROGRESS_STEP, PROGRESS_TOTAL = "progress/step", "progress/total"  # metrics that `::progress` lines become
 
 # -- Files shipped by offset -------------------------------------------------------------------------
@@ -172,6 +229,10 @@ def points_file(workload_id: str, rank: int) -> str:
     return f"{workload_id}/{rank}/points"
 
 
+def files_file(workload_id: str, rank: int) -> str:
+    return f"{workload_id}/{rank}/files"
+
+
 def split_file(name: str) -> tuple[str, int, str]:
     """(workload id, rank, what) of a shipped file's name. Raises ValueError."""
     workload_id, rank, what = name.split("/")
@@ -183,6 +244,7 @@ def split_file(name: str) -> tuple[str, int, str]:
 REPORT_LOG = "log"
 REPORT_STATES = "states"
 REPORT_POINTS = "points"
+REPORT_FILES = "files"
 REPORT_SAMPLES = "samples"
 REPORT_HEARTBEAT = "heartbeat"
 

@@ -98,6 +98,7 @@ class Shipper:
             with self._apart(folder):
                 self._ship_lines(folder, "states", protocol.REPORT_STATES, session)
                 self._ship_lines(folder, "points", protocol.REPORT_POINTS, session)
+                self._ship_lines(folder, "files", protocol.REPORT_FILES, session)
         self._ship_logs(self._sound(folders), session)
         for folder in self._sound(folders):
             with self._apart(folder):
@@ -151,12 +152,12 @@ class Shipper:
     # -- What is new ------------------------------------------------------------------------------------------
 
     def _ship_lines(self, folder: WorkloadFolder, file: str, kind: str, session: int) -> None:
-        """`states` or `points`, outside the window: a state must not wait behind a log. One report at a time of points."""
+        """`states`, `points` or `files`, outside the window: a state must not wait behind a log. Of those two one at a time."""
         path = folder.path / file
         if not path.exists():
             return
         track = self._track(_name_of(folder, file))
-        if track.is_refused or path.stat().st_size <= track.sent or (kind == protocol.REPORT_POINTS and track.is_waiting):
+        if track.is_refused or path.stat().st_size <= track.sent or (kind != protocol.REPORT_STATES and track.is_waiting):
             return
         with path.open("rb") as lines:
             lines.seek(track.sent)
@@ -233,13 +234,14 @@ class Shipper:
             self._tracks = {name: track for name, track in self._tracks.items() if not name.startswith(prefix)}
 
     def _has_all(self, folder: WorkloadFolder) -> bool:
-        """The rank has ended, all of its metrics are gathered, and the panel has each file to its end."""
+        """The rank has ended, its metrics are gathered and its files listed, and the panel has all that is shipped to its end."""
         sizes = {part: folder.spool(part).end() for part in PARTS}
-        for file in ("states", "points"):
+        for file in ("states", "points", "files"):
             path = folder.path / file
             sizes[file] = path.stat().st_size if path.exists() else 0
         tracks = {file: self._tracks.get(_name_of(folder, file)) for file in sizes}
-        return folder.is_measured() and all(
+        is_told = folder.is_measured() and folder.is_listed()
+        return is_told and all(
             not size or ((track := tracks[file]) is not None and track.has_all(size)) for file, size in sizes.items()
         )
 

@@ -1,4 +1,4 @@
-"""The host's Celery worker: takes orders off this host's queue, notes them in the workload's folder, wakes the agent.
+"""The host's Celery worker: takes orders off this host's queue, notes them in the state folder, wakes the agent.
 
 Runs as the agent's one child (agent/worker_process.py). A task lasts a millisecond and may come twice: what it does is on
 the disk or not. Orders that are lost between queue and disk are sent again by the panel: nothing is acknowledged late.
@@ -77,6 +77,8 @@ def take_order(order_id: int, kind: str, workload_id: str, data: dict[str, Any])
         folder.note_start(int(data["rank"]))
     elif kind == protocol.ORDER_STOP:
         folder.note_stop(float(data["grace_s"]))
+    elif kind == protocol.ORDER_FETCH_FILE:  # the workload's folder may be gone
+        Place.home.note_fetch(int(data["fetch"]), {name: str(data[name]) for name in ("files_root", "folder", "path")})
     with suppress(OSError):  # the agent looks each second anyway
         _waker.sendto(WOKEN_BY_ORDER, Place.wake)
 

@@ -1,4 +1,4 @@
-"""The HTTP door of the hosts: enrol, open a session, claim a rank, fetch the agent's wheel.
+"""The HTTP door of the hosts: enrol, open a session, claim a rank, bring a file, fetch the agent's wheel.
 
 A host shows its token; each answer is about that host alone. What it must not see does not exist (404).
 """
@@ -16,9 +16,9 @@ from django.urls import path
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.views.decorators.csrf import csrf_exempt
-from django.views.decorators.http import require_GET, require_POST
+from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
-from clusters import enrolment, ranks, sessions, silence, sources, wheel
+from clusters import enrolment, fetches, ranks, sessions, silence, sources, wheel
 from clusters.models import Host, Runtime
 from clusters.states import HostState
 from projects.errors import Conflict, Invalid, NotFound, Unauthorized
@@ -70,6 +70,30 @@ def claim(request: HttpRequest, host: Host, body: dict[str, Any], *, workload_id
     now = timezone.now()
     silence.heard(host.pk, now=now)
     return JsonResponse(ranks.claim(workload_id, number, host=host, now=now).to_json())
+
+
+@csrf_exempt
+@require_http_methods(["PUT"])
+def fetch_piece(request: HttpRequest, fetch_id: int) -> HttpResponse:
+    """Bytes of a file that the panel wants. The answer says from where on it wants the next; `complete`: none."""
+    host = _host(request)
+    _check_session(request, host)
+    now = timezone.now()
+    silence.heard(host.pk, now=now)
+    offset, size_bytes = _from_query(request, "offset"), _from_query(request, "size")
+    found = fetches.take_piece(fetch_id, host=host, offset=offset, size_bytes=size_bytes, data=request.body, now=now)
+    return JsonResponse({"offset": found.received_bytes, "complete": found.is_complete})
+
+
+@host_door
+def fetch_failure(request: HttpRequest, host: Host, body: dict[str, Any], *, fetch_id: int) -> HttpResponse:
+    """The host's word that it cannot bring a file; `gone`: it is not there any more."""
+    _check_session(request, host)
+    now = timezone.now()
+    silence.heard(host.pk, now=now)
+    sentence = str(body.get("sentence", ""))
+    fetches.refused_by_host(fetch_id, host=host, sentence=sentence, is_gone=body.get("gone") is True, now=now)
+    return JsonResponse({}, status=201)
 
 
 @require_GET
@@ -144,10 +168,19 @@ def _whole(body: dict[str, Any], name: str) -> int:
     return value
 
 
+def _from_query(request: HttpRequest, name: str) -> int:
+    text = request.GET.get(name, "")
+    if not text.isascii() or not text.isdecimal() or len(text) > 18:
+        raise Invalid({name: _("A whole number from 0 is needed.")})
+    return int(text)
+
+
 urlpatterns = [
     path("enrolment", enrol),
     path("session", session),
     path("workloads/<uuid:workload_id>/ranks/<int:number>/claim", claim),
+    path("fetches/<int:fetch_id>", fetch_piece),
+    path("fetches/<int:fetch_id>/failure", fetch_failure),
     path("runtimes/<str:digest>", runtime),
     path("sources/<str:digest>", source),
     path("wheels/<str:name>", agent_wheel),

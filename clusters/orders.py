@@ -27,9 +27,25 @@ def stop(host_id: UUID, workload_id: UUID, *, grace_s: int, now: datetime) -> No
         order.save(update_fields=["data", "sent_at"])
 
 
+def fetch(host_id: UUID, workload_id: UUID, *, fetch_id: int, now: datetime, **place: str) -> None:
+    """`place` says which file (protocol.ORDER_FETCH_FILE)."""
+    Order.objects.create(
+        host_id=host_id,
+        kind=OrderKind.FETCH_FILE,
+        workload_id=workload_id,
+        target=str(fetch_id),
+        data={"fetch": fetch_id} | place,
+        created_at=now,
+    )
+
+
 def confirm(host_id: UUID, workload_id: UUID, *, now: datetime, kind: str | None = None) -> None:
-    """The order's effect was seen. Without a kind: all of the workload on this host."""
+    """The order's effect was seen. Without a kind: all that concern the rank itself; its files may be asked for until later."""
     found = Order.objects.open().filter(host_id=host_id, workload_id=workload_id)
-    if kind is not None:
-        found = found.filter(kind=kind)
+    found = found.exclude(kind=OrderKind.FETCH_FILE) if kind is None else found.filter(kind=kind)
     found.update(confirmed_at=now)
+
+
+def confirm_fetch(fetch_id: int, *, now: datetime) -> None:
+    """Its host has begun, or nobody waits for it any more."""
+    Order.objects.open().filter(kind=OrderKind.FETCH_FILE, target=str(fetch_id)).update(confirmed_at=now)

@@ -117,6 +117,7 @@ def _start(workload: Workload, rank: Rank) -> protocol.Start:
         files_root=rank.host.slice.cluster.files_root,
         output=spec.output,
         checkpoints=spec.checkpoints,
+        lists_files=rank.number == 0 or not rank.host.slice.cluster.files_shared,
     )
 
 

@@ -13,7 +13,7 @@ from uuid import UUID
 from django.db import InterfaceError, OperationalError, transaction
 
 from agent import protocol
-from clusters import orders, ranks
+from clusters import files, orders, ranks
 from clusters.models import Host, Order, Rank, Workload
 from clusters.models.orders import OrderKind
 from clusters.states import WORKLOAD_ENDED, RankState, Wanted
@@ -100,6 +100,21 @@ def take_points(rank: Rank, _kind: str, reports: list[protocol.Report], acks: Ac
     metrics.append(rank.workload.subject, found, workload_id=rank.workload_id, rank=rank.number)
     Rank.objects.filter(pk=rank.pk).update(points_offset=rank.points_offset)
     acks.want(reports[0].file, rank.points_offset)
+
+
+@about_a_rank
+def take_files(rank: Rank, _kind: str, reports: list[protocol.Report], acks: Acks, *, now: datetime) -> None:
+    """Lines of a rank's `files` file: which files it has written. A line that is none is passed over."""
+    lines, rank.files_offset = _new_lines(reports, rank.files_offset)
+    told: list[protocol.FileLine] = []
+    for line in lines:
+        try:
+            told.append(protocol.FileLine.from_line(line))
+        except ValueError as error:
+            _set_line_aside(rank.host, "files", line, error, now=now)
+    files.note(rank, told)
+    Rank.objects.filter(pk=rank.pk).update(files_offset=rank.files_offset)
+    acks.want(reports[0].file, rank.files_offset)
 
 
 def take_samples(host: Host, reports: list[protocol.Report], acks: Acks, *, now: datetime) -> None:

@@ -1,4 +1,4 @@
-"""States of hosts, workloads and ranks, and the moves between them. docs/states.md is drawn from the tables here."""
+"""States of hosts, workloads, ranks and fetches, and the moves between them. docs/states.md is drawn from the tables here."""
 
 from __future__ import annotations
 
@@ -68,7 +68,18 @@ class Outcome(TextChoices):
     NOT_STARTED = "not-started", _("not started")
 
 
-W, R, H = WorkloadState, RankState, HostState
+class FetchState(TextChoices):
+    # in: fetches.want; out: fetches.take_piece, fetches.fail; rescue: sweep, after FETCH_STALL_S
+    WANTED = "wanted", _("wanted")
+    # in and out: fetches.take_piece, fetches.fail; rescue: sweep, FETCH_STALL_S after its last piece
+    COMING = "coming", _("coming")
+    # in: fetches.take_piece; dropped after FETCH_KEEP_S (fetches.drop_old)
+    COMPLETE = "complete", _("complete")
+    # in: fetches.fail (the host's word, or the sweep's); dropped as the complete ones
+    FAILED = "failed", _("failed")
+
+
+W, R, H, F = WorkloadState, RankState, HostState, FetchState
 
 WORKLOAD_MOVES: dict[str, frozenset[str]] = {
     W.WAITING: frozenset({W.ORDERED, W.EXITED}),
@@ -96,6 +107,14 @@ HOST_MOVES: dict[str, frozenset[str]] = {
     H.RETIRED: frozenset({H.ENROLLED}),
 }
 
+FETCH_MOVES: dict[str, frozenset[str]] = {
+    F.WANTED: frozenset({F.COMING, F.COMPLETE, F.FAILED}),
+    F.COMING: frozenset({F.COMPLETE, F.FAILED}),
+    F.COMPLETE: frozenset(),
+    F.FAILED: frozenset(),
+}
+
+FETCH_OPEN = frozenset({F.WANTED, F.COMING})
 WORKLOAD_ENDED = frozenset({W.EXITED, W.LOST})
 WORKLOAD_ON_HOSTS = frozenset({W.ORDERED, W.PREPARING, W.READY, W.RUNNING, W.STOPPING})
 

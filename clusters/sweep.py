@@ -12,7 +12,7 @@ from django.db import transaction
 from django.db.models import F, Q
 
 from agent import protocol
-from clusters import chores, silence, workloads
+from clusters import chores, fetches, silence, workloads
 from clusters.models import Order, Rank, Workload
 from clusters.states import Outcome, RankState, Wanted, WorkloadState
 from monitoring.streams import client
@@ -28,6 +28,7 @@ def sweep(*, now: datetime) -> None:
     chores.sweep(now=now)
     stop_overdue(now=now)
     lose_silent(silent, now=now)
+    fetches.give_up_stalled(now=now)
     resend(silent, now=now)
 
 

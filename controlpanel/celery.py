@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
+import signal
+from typing import Any
 
 from celery import Celery
 from celery.schedules import crontab
+from celery.signals import beat_embedded_init
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "controlpanel.settings")
 
 from django.conf import settings  # noqa: E402  needs the variable above
+
+PR_SET_PDEATHSIG = 1  # linux/prctl.h
 
 app = Celery("controlpanel", broker=settings.REDIS_URL, set_as_current=True)
 app.conf.update(
@@ -35,7 +41,14 @@ app.conf.update(
     beat_schedule={
         "forget what has expired": {"task": "controlpanel.tasks.forget_expired", "schedule": crontab(minute=17)},
         "forget old logs and metrics": {"task": "controlpanel.tasks.forget_old", "schedule": crontab(hour=3, minute=47)},
+        "drop fetched files": {"task": "controlpanel.tasks.drop_fetched_files", "schedule": crontab(minute=57)},
         "sweep the log store": {"task": "controlpanel.tasks.sweep_log_store", "schedule": crontab(minute=37)},
     },
     beat_schedule_filename=str(settings.VAR_DIR / "beat"),
 )
+
+
+@beat_embedded_init.connect
+def end_with_the_worker(**_: Any) -> None:
+    """Else a worker that was killed leaves its planner behind, and the next one starts a second."""
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)

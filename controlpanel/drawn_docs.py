@@ -23,6 +23,7 @@ TABLES: list[tuple[str, type[TextChoices], Mapping[str, frozenset[str]], ModuleT
     ("Workload", clusters_states.WorkloadState, clusters_states.WORKLOAD_MOVES, clusters_states),
     ("Rank", clusters_states.RankState, clusters_states.RANK_MOVES, clusters_states),
     ("Host", clusters_states.HostState, clusters_states.HOST_MOVES, clusters_states),
+    ("Fetch", clusters_states.FetchState, clusters_states.FETCH_MOVES, clusters_states),
 ]
 
 

@@ -136,6 +136,7 @@ class HostKeys:
             wanted = {
                 protocol.states_file(workload, rank.number): rank.states_offset,
                 protocol.points_file(workload, rank.number): rank.points_offset,
+                protocol.files_file(workload, rank.number): rank.files_offset,
             }
             for log in Log.objects.filter(workload_id=rank.workload_id, rank=rank.number):
                 wanted[protocol.log_file(workload, rank.number, log.part)] = log.head_offset

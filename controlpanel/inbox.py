@@ -24,7 +24,7 @@ from django.utils import timezone
 from agent import protocol
 from clusters import holding, silence
 from clusters.models import Host
-from clusters.reports import Acks, hold_log, take_heartbeat, take_log, take_points, take_samples, take_states
+from clusters.reports import Acks, hold_log, take_files, take_heartbeat, take_log, take_points, take_samples, take_states
 from controlpanel.disk_guard import DiskGuard
 from controlpanel.host_keys import HostKeys
 from monitoring import events, segments, streams
@@ -36,6 +36,7 @@ KINDS: dict[str, Callable[..., None]] = {
     protocol.REPORT_LOG: take_log,
     protocol.REPORT_STATES: take_states,
     protocol.REPORT_POINTS: take_points,
+    protocol.REPORT_FILES: take_files,
     protocol.REPORT_SAMPLES: take_samples,
     protocol.REPORT_HEARTBEAT: take_heartbeat,
 }

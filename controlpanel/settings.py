@@ -122,6 +122,11 @@ STORAGES = {
     "staticfiles": {"BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"},
 }
 
+# -- Files of jobs -----------------------------------------------------------------------------------------
+FETCH_MAX_BYTES = int(_number("FETCH_MAX_BYTES", 2 * 1024**3))  # a larger file is not fetched from its host
+FETCH_STALL_S = _number("FETCH_STALL_S", 600)  # a fetch of which nothing came for so long has failed
+FETCH_KEEP_S = _number("FETCH_KEEP_S", 24 * 3600)  # a fetched file is dropped so long after its last piece
+
 # -- Django --------------------------------------------------------------------------------------------
 INSTALLED_APPS = [
     "django.contrib.auth",
@@ -208,7 +213,7 @@ REST_FRAMEWORK = {
     "UNAUTHENTICATED_USER": "django.contrib.auth.models.AnonymousUser",
 }
 SPECTACULAR_SETTINGS = {"TITLE": "TPU control panel", "VERSION": "1", "SERVE_INCLUDE_SCHEMA": False}
-DATA_UPLOAD_MAX_MEMORY_SIZE = 4 * 1024 * 1024  # bytes of a request's body
+DATA_UPLOAD_MAX_MEMORY_SIZE = 4 * 1024 * 1024  # bytes of a request's body; a piece of a fetched file has so many
 
 # -- Pages ---------------------------------------------------------------------------------------------------
 STATIC_URL = "static/"

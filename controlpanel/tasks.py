@@ -8,7 +8,7 @@ from celery import shared_task
 from django.core.management import call_command
 from django.utils import timezone
 
-from clusters import chores, resolving, retention
+from clusters import chores, fetches, resolving, retention
 from clusters.models.chores import ChoreKind
 from monitoring import segments
 from projects import idempotency
@@ -38,3 +38,8 @@ def sweep_log_store() -> None:
 @shared_task
 def forget_old() -> None:
     retention.forget_old(now=timezone.now())
+
+
+@shared_task
+def drop_fetched_files() -> None:
+    fetches.drop_old(now=timezone.now())

@@ -1,4 +1,4 @@
-"""The API of jobs: launch, relaunch, look, cancel, and read the log. The same services as the pages."""
+"""The API of jobs: launch, relaunch, look, cancel, read the log, get the files. The same services as the pages."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from agent import protocol
-from jobs import definitions, filters, progress, services
+from clusters import fetches
+from jobs import definitions, downloads, files, filters, progress, services
 from jobs.models import Job, JobDefinition
-from jobs.shapes import AttemptShape, DefinitionShape, JobShape, Launch
+from jobs.shapes import AttemptShape, DefinitionShape, FetchShape, FileShape, JobShape, Launch
 from monitoring import events, lines, logs, metrics
 from monitoring.models import Log
 from projects import idempotency
@@ -30,6 +31,7 @@ MOST_LOG_BYTES = 4 * 1024 * 1024  # of one answer that asks for a piece
 LOG_CHUNK_BYTES = 256 * 1024
 MOST_EVENTS = 500
 MOST_BUCKETS = 2000
+MOST_FILES_A_PAGE = 1000
 
 
 class Jobs(APIView):
@@ -202,6 +204,36 @@ class MetricLines(APIView):
                 ],
             }
         )
+
+
+class Files(APIView):
+    def get(self, request: ApiRequest, number: int) -> Response:
+        """Files that the job has written, of all its attempts; `cursor` is the answer's `next_cursor`.
+
+        `has_more`: some rank has more files than are told of.
+        """
+        job = services.get_job(Actor.of(request), number, may="jobs.view")
+        limit = max(1, min(_whole(request, "limit", MOST_FILES_A_PAGE), MOST_FILES_A_PAGE))
+        found = list(files.of_job(job).filter(pk__gt=_whole(request, "cursor", 0)).order_by("pk")[: limit + 1])
+        shown = found[:limit]
+        attempts = {attempt.workload_id: attempt.number for attempt in job.attempts.all()}
+        return Response(
+            {
+                "files": [FileShape.of(file, job=job.pk, attempt=attempts.get(file.rank.workload_id)) for file in shown],
+                "has_more": any(file.rank.has_more_files for file in shown),
+                "next_cursor": shown[-1].pk if len(found) > limit else None,
+            }
+        )
+
+
+class OneFile(APIView):
+    def get(self, request: ApiRequest, number: int, file_id: int) -> HttpResponseBase:
+        """The file's bytes, with single ranges. While it is fetched from its host: 202, how far that is, and Retry-After."""
+        job = services.get_job(Actor.of(request), number, may="jobs.view")
+        fetch = fetches.want(files.get_file(job, file_id), now=timezone.now())
+        if fetch.is_complete:
+            return downloads.answer(request, fetch)
+        return Response(FetchShape.of(fetch), status=202, headers={"Retry-After": "1"})
 
 
 class Definitions(APIView):

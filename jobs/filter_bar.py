@@ -32,6 +32,11 @@ class Row:
     more_labels: str  # those that have no room
 
 
+def labels_of(job: Job) -> list[Link]:
+    """Each leads to the jobs that have it."""
+    return [Link(f"{key}={value}", Filter().with_label(key, value).address()) for key, value in sorted(job.labels.items())]
+
+
 class FilterBar:
     """For the template; three queries, however much there is."""
 

@@ -8,6 +8,8 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
+from clusters import fetches
+from clusters.models import Fetch, OutputFile
 from jobs.models import Attempt, Job, JobDefinition
 from jobs.progress import Progress
 from projects.errors import Invalid
@@ -147,6 +149,35 @@ class AttemptShape:
             "created_at": attempt.created_at,
             "running_at": workload.running_at,
             "ended_at": workload.ended_at,
+        }
+
+
+class FileShape:
+    @staticmethod
+    def of(file: OutputFile, *, job: int, attempt: int | None) -> dict[str, Any]:
+        return {
+            "id": file.pk,
+            "area": file.area,
+            "path": file.path,
+            "size_bytes": file.size_bytes,
+            "modified_at": file.modified_at,
+            "attempt": attempt,
+            "rank": file.rank.number,
+            "host": file.rank.host.name,
+            "link": f"/jobs/{job}/files/{file.pk}",
+        }
+
+
+class FetchShape:
+    @staticmethod
+    def of(fetch: Fetch) -> dict[str, Any]:
+        """`sentence` says what it waits for, where that is more than its turn."""
+        return {
+            "state": fetch.state,
+            "received_bytes": fetch.received_bytes,
+            "size_bytes": fetch.size_bytes,
+            "host": fetch.host.name,
+            "sentence": fetches.why_it_waits(fetch),
         }
 
 

@@ -13,6 +13,7 @@ urlpatterns = [
     path("jobs/<int:number>", views.job_page, name="job"),
     path("jobs/<int:number>/cancellation", views.create_cancellation, name="job-cancellation"),
     path("jobs/<int:number>/relaunch", views.create_relaunch, name="job-relaunch"),
+    path("jobs/<int:number>/files/<int:file_id>", views.job_file, name="job-file"),
 ]
 
 api_urlpatterns = [
@@ -22,6 +23,8 @@ api_urlpatterns = [
     path("jobs/<int:number>/cancellation", api.Cancellation.as_view()),
     path("jobs/<int:number>/relaunch", api.Relaunch.as_view()),
     path("jobs/<int:number>/events", api.Events.as_view()),
+    path("jobs/<int:number>/files", api.Files.as_view()),
+    path("jobs/<int:number>/files/<int:file_id>", api.OneFile.as_view()),
     path("jobs/<int:number>/log", api.JobLog.as_view()),
     path("jobs/<int:number>/metrics", api.Metrics.as_view()),
     path("jobs/<int:number>/metrics/lines", api.MetricLines.as_view()),

@@ -1,4 +1,4 @@
-"""The pages of jobs: the list, one job, its cancellation and its relaunch."""
+"""The pages of jobs: the list, one job, its cancellation, its relaunch, and its files."""
 
 from __future__ import annotations
 
@@ -8,15 +8,19 @@ from typing import Any
 
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.utils.cache import patch_vary_headers
 from django.views.decorators.http import require_GET, require_POST
 
-from jobs import filters, progress, services
+from clusters import fetches
+from clusters.states import Outcome, WorkloadState
+from jobs import downloads, files, filters, progress, services, timeline
 from jobs.curl import launch_request
-from jobs.filter_bar import FilterBar
-from jobs.models import Job
+from jobs.filter_bar import FilterBar, labels_of
+from jobs.models import Attempt, Job
+from jobs.retries import Policy
 from monitoring import events, logs
 from monitoring.models import Event
 from projects.access import rights_in, visible_projects
@@ -40,6 +44,7 @@ def job_list(request: HttpRequest) -> HttpResponse:
         "next_cursor": next_cursor,
         "older": bar.older(next_cursor) if next_cursor else "",
         "project_choices": projects,
+        "first_launch": _first_launch(page.wanted.project or (projects[0].slug if projects else "")),
     }
     answer = render(request, "jobs/job_list.html", context)
     answer["HX-Push-Url"] = request.path + bar.here if bar.here != "?" else request.path
@@ -72,20 +77,43 @@ def create_relaunch(request: HttpRequest, number: int) -> HttpResponse:
     return redirect("job", job.pk)
 
 
+@login_required
+@require_GET
+def job_file(request: HttpRequest, number: int, file_id: int) -> HttpResponseBase:
+    """The file as a download; while it is on its way, a page that loads itself again."""
+    job = services.get_job(Actor.of(request), number, may="jobs.view")
+    file = files.get_file(job, file_id)
+    fetch = fetches.want(file, now=timezone.now())
+    if fetch.is_complete:
+        return downloads.answer(request, fetch)
+    context = {"job": job, "file": file, "fetch": fetch, "why": fetches.why_it_waits(fetch)}
+    page = render(request, "jobs/job_file.html", context, status=202)
+    page["Refresh"] = "1"
+    return page
+
+
 def _context(request: HttpRequest, number: int) -> dict[str, Any]:
     by = Actor.of(request)
     job = services.get_job(by, number, may="jobs.view")
     assert job.subject
     heads, rights = logs.heads(job.subject), rights_in(by, job.project)
+    tries, known = list(job.attempts.select_related("workload")), progress.of_job(job)
+    line = timeline.segments([_moments(one) for one in tries], now=timezone.now(), left_s=known.left_s if known else None)
     return {
         "job": job,
-        "progress": progress.of_job(job),
+        "progress": known,
         "workload": job.workload,
-        "attempts": list(job.attempts.all()),
+        "attempts": tries,
+        "timeline": line,
+        "timeline_labels": timeline.labels(line),
+        "labels": labels_of(job),
+        "source": _source(job),
+        "runtime": job.spec.runtime,
         "events": _shown(events.since(job.subject, max(0, job.subject.seq - EVENTS_SHOWN), EVENTS_SHOWN)),
         "logs": [
             vars(head) | {"complete": head.final_offset is not None and head.head_offset >= head.final_offset} for head in heads
         ],
+        "files": files.shown(job),
         "may_cancel": "jobs.cancel" in rights,
         "may_launch": "jobs.launch" in rights,
         "parameters": {name: value if isinstance(value, str) else json.dumps(value) for name, value in job.parameters.items()},
@@ -94,9 +122,39 @@ def _context(request: HttpRequest, number: int) -> dict[str, Any]:
     }
 
 
+def _moments(attempt: Attempt) -> timeline.Try:
+    workload = attempt.workload
+    return timeline.Try(
+        number=attempt.number,
+        created_at=attempt.created_at,
+        ordered_at=workload.ordered_at,
+        running_at=workload.running_at,
+        ended_at=workload.ended_at,
+        failed=workload.outcome == Outcome.FAILED or workload.state == WorkloadState.LOST,
+    )
+
+
+def _source(job: Job) -> dict[str, str]:
+    """What a page says of where the code came from; `whole` is all of it, for the hover."""
+    source = job.spec.source
+    if source["kind"] != "git":
+        return {"title": source.get("title", ""), "commit": "", "whole": source.get("title", "")}
+    short = source["address"].rstrip("/").removesuffix(".git").replace(":", "/").rpartition("/")[2]
+    commit = source.get("commit", "")
+    return {
+        "title": f"{short} {source['ref']}",
+        "commit": commit,
+        "whole": f"{source['address']} {source['ref']} {commit}".strip(),
+    }
+
+
 def _shown(found: list[Event]) -> list[Event]:
     """The job's own: what its workload did is told by what the job did with it."""
     return [event for event in found if not event.code.startswith("workload.")]
+
+
+def _first_launch(project: str) -> str:
+    return launch_request({"project": project or "demo", "definition": "command", "parameters": {"command": "echo hello"}})
 
 
 def _curl(job: Job) -> str:
@@ -109,4 +167,6 @@ def _curl(job: Job) -> str:
             "parameters": job.parameters,
             "resources": {name: value for name, value in job.request_json.items() if value != ""},
         }
+        | {name: value for name in ("labels", "environment", "secrets") if (value := getattr(job, name))}
+        | ({"retries": job.retries_json} if job.retries != Policy.from_json(job.version.retries) else {})
     )

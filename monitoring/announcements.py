@@ -57,6 +57,11 @@ def announce_metrics(subject: Subject, names: Sequence[str]) -> None:
         tell(Announcement(subject.address, {"t": "metrics", "m": json.dumps(names)}))
 
 
+def announce_changes(subject: Subject) -> None:
+    """What else is shown of the subject has changed: to be drawn again."""
+    tell(Announcement(subject.address, {"t": "changes", "n": subject.changes}))
+
+
 def wake(loop_name: str) -> None:
     """A word to a loop that it has something to do."""
     tell(Announcement(None, {"loop": loop_name}))

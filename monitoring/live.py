@@ -179,6 +179,8 @@ def decode(fields: dict[bytes, bytes]) -> dict[str, Any] | None:
             return {"t": kind, "subject": fields[b"s"].decode(), "seq": int(fields[b"n"])}
         if kind == "metrics":
             return {"t": kind, "names": json.loads(fields[b"m"])}
+        if kind == "changes":
+            return {"t": kind, "count": int(fields[b"n"])}
         log = {"t": kind, "workload": fields[b"w"].decode(), "rank": int(fields[b"r"]), "part": fields[b"p"].decode()}
         if b"o" in fields:
             log |= {"offset": int(fields[b"o"]), "data": fields.get(b"d")}

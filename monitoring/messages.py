@@ -18,7 +18,8 @@ LogKey = tuple[str, int, str]  # workload, rank, part
 class Subscribe:
     """`events_from`: the last event the client has (None: it wants those from now on). `logs`: wanted offset of each, or all.
 
-    All logs begin at their start, or a screen before their end; one that appears later begins at its start.
+    All logs begin at their start, or a screen before their end; one that appears later begins at its start. `changes`: the
+    count that the client has drawn (None: it shows nothing that is counted).
     """
 
     subject: str
@@ -26,6 +27,7 @@ class Subscribe:
     logs: dict[LogKey, int] | None = None  # None: all of them
     log_from: str = "tail"
     metrics: bool = False  # to be told which metrics have new points
+    changes: int | None = None
 
 
 @dataclass(frozen=True)
@@ -77,7 +79,7 @@ def log_frame(subject: str, key: LogKey, offset: int, data: bytes) -> bytes:
 
 
 def _subscribe(subject: str, data: dict[str, Any]) -> Subscribe:
-    events_from = data.get("events_from")
+    events_from, changes = data.get("events_from"), data.get("changes")
     logs, log_from = data.get("logs", []), data.get("log_from", "tail")
     if log_from not in ("start", "tail"):
         raise ValueError("log_from")
@@ -89,6 +91,7 @@ def _subscribe(subject: str, data: dict[str, Any]) -> Subscribe:
         logs=None if logs == "all" else dict(_log(entry) for entry in logs),
         log_from=log_from,
         metrics=data.get("metrics") is True,
+        changes=None if changes is None else _offset(changes),
     )
 
 

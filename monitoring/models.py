@@ -27,7 +27,8 @@ class SubjectQuerySet(models.QuerySet["Subject"]):
 class Subject(models.Model):
     """A thing that can be watched, made by whoever makes the thing (subjects.ensure); events and logs hang from it.
 
-    `seq` is the number of its last event (events.record).
+    `seq` is the number of its last event (events.record). `changes` counts what changes of it and is neither event, log nor
+    metric (subjects.changed): who shows that draws it again when the number has grown.
     """
 
     kind = models.CharField(max_length=30)
@@ -36,6 +37,7 @@ class Subject(models.Model):
     project = models.ForeignKey(Project, null=True, on_delete=models.PROTECT, related_name="subjects")
     link = models.CharField(max_length=300, default="")  # path of its page; "": it has none
     seq = models.BigIntegerField(default=0)
+    changes = models.BigIntegerField(default=0)
     created_at = models.DateTimeField(auto_now_add=True)
 
     objects = SubjectQuerySet.as_manager()

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from django.db.models import F
 from django.utils.translation import gettext as _
 
+from monitoring import announcements
 from monitoring.models import Subject
 from projects.actors import Actor
 from projects.errors import NotFound
@@ -23,6 +25,13 @@ def ensure(*, kind: str, key: str | int, title: str, project: Project | None = N
         subject.title, subject.link = title, link
         subject.save(update_fields=["title", "link"])
     return subject
+
+
+def changed(subject: Subject) -> None:
+    """Something of it is new that is no event, log or metric, in the caller's transaction; announced once that is committed."""
+    Subject.objects.filter(pk=subject.pk).update(changes=F("changes") + 1)
+    subject.changes = Subject.objects.values_list("changes", flat=True).get(pk=subject.pk)
+    announcements.announce_changes(subject)
 
 
 def find(address: str) -> Subject | None:

@@ -166,6 +166,7 @@ class SubjectSubscription(Subscription):
         self._must_look = False
         self._metric_names: set[str] = set()  # that have news
         self._metric_heads: dict[str, int] = {}  # at the last look
+        self._changes = self._told_changes = wanted.changes or 0
 
     async def open(self) -> dict[str, Any]:
         opening = await in_thread(_open)(self._subject, self._wanted)
@@ -174,6 +175,7 @@ class SubjectSubscription(Subscription):
         for key, offset in opening.offsets.items():
             self._add(key, offset)
         self._must_look |= self._wanted.metrics
+        self._changes = max(self._changes, opening.changes)
         return {
             "type": "subscribed",
             "subject": self.address,
@@ -193,6 +195,8 @@ class SubjectSubscription(Subscription):
                 self._must_look = True  # a log that is new
         elif message["t"] == "metrics" and self._wanted.metrics:
             self._metric_names.update(message["names"])
+        elif message["t"] == "changes":
+            self._changes = max(self._changes, message["count"])
         self._work.set()
 
     def compare(self) -> None:
@@ -215,11 +219,13 @@ class SubjectSubscription(Subscription):
         async with self._socket.turn:
             await self._send_events()
             await self._send_metrics()
+            await self._send_changes()
         waits = [await self._send_log(key) for key in list(self._unsettled)]
         return min((wait_s for wait_s in waits if wait_s is not None), default=None)
 
     async def _look(self) -> None:
-        seq, heads = await in_thread(_heads)(self._subject)
+        seq, changes, heads = await in_thread(_heads)(self._subject)
+        self._changes = max(self._changes, changes)
         self._events.must_fill |= seq > self._events.seq
         for head in heads:
             position = self._logs.get(_key(head))
@@ -238,6 +244,12 @@ class SubjectSubscription(Subscription):
         names, self._metric_names = sorted(self._metric_names), set()
         for cut in range(0, len(names), NAMES_A_MESSAGE):
             await self._socket.tell({"type": "metrics", "subject": self.address, "names": names[cut : cut + NAMES_A_MESSAGE]})
+
+    async def _send_changes(self) -> None:
+        """That what is counted has changed; the client draws it again."""
+        if self._wanted.changes is not None and self._changes > self._told_changes:
+            self._told_changes = self._changes
+            await self._socket.tell({"type": "changes", "subject": self.address, "count": self._changes})
 
     async def _send_events(self) -> None:
         while self._events.must_fill:
@@ -357,14 +369,17 @@ def _read(subject: Subject, key: LogKey, offset: int, gaps_from: int, dropped_by
 @dataclass(frozen=True)
 class Opening:
     seq: int
+    changes: int
     heads: list[logs.Head]
     offsets: dict[LogKey, int]  # where the logs begin that the client did not name
 
 
 def _open(subject: Subject, wanted: Subscribe) -> Opening:
-    seq, heads = _heads(subject)
+    seq, changes, heads = _heads(subject)
     followed = heads[-MAX_LOGS:] if wanted.logs is None else []
-    return Opening(seq, heads, {_key(head): _tail(subject, head) if wanted.log_from == "tail" else 0 for head in followed})
+    return Opening(
+        seq, changes, heads, {_key(head): _tail(subject, head) if wanted.log_from == "tail" else 0 for head in followed}
+    )
 
 
 def _tail(subject: Subject, head: logs.Head) -> int:
@@ -372,9 +387,9 @@ def _tail(subject: Subject, head: logs.Head) -> int:
     return lines.tail_offset(log, TAIL_LINES) if log else 0
 
 
-def _heads(subject: Subject) -> tuple[int, list[logs.Head]]:
-    seq = Subject.objects.values_list("seq", flat=True).get(pk=subject.pk)
-    return seq, logs.heads(subject)
+def _heads(subject: Subject) -> tuple[int, int, list[logs.Head]]:
+    seq, changes = Subject.objects.values_list("seq", "changes").get(pk=subject.pk)
+    return seq, changes, logs.heads(subject)
 
 
 def _key(head: logs.Head) -> LogKey:

@@ -1,4 +1,5 @@
 from clusters.models.chores import Chore
+from clusters.models.files import Fetch, OutputFile
 from clusters.models.hosts import Chip, Cluster, EnrolmentToken, Host, Slice
 from clusters.models.loops import Loop
 from clusters.models.orders import Order
@@ -10,10 +11,12 @@ __all__ = [
     "Chore",
     "Cluster",
     "EnrolmentToken",
+    "Fetch",
     "Host",
     "Lease",
     "Loop",
     "Order",
+    "OutputFile",
     "Rank",
     "Runtime",
     "Slice",

@@ -131,6 +131,8 @@ class Rank(models.Model):
     cause = models.CharField(max_length=30, blank=True)
     states_offset = models.PositiveIntegerField(default=0)  # bytes of its states file that are taken
     points_offset = models.PositiveBigIntegerField(default=0)  # the same of its points file
+    files_offset = models.PositiveBigIntegerField(default=0)  # the same of its files file
+    has_more_files = models.BooleanField(default=False)  # than are told, or stored
 
     class Meta:
         constraints = [

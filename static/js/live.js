@@ -1,7 +1,8 @@
 // The page's one websocket, /ws/v1. Whoever wants news has data-live="job:17 project:3" and hears DOM events:
 //   live:event (detail: the event), live:hint, live:refused, live:poll (ask the server: the socket is down, or was),
-//   and with data-metrics live:metrics (detail.names: metrics with new points).
-// data-seq is the last event that the element already shows. Log viewers call `followLog`.
+//   with data-metrics live:metrics (detail.names: metrics with new points), and with data-changes live:change.
+// data-seq is the last event that the element already shows, data-changes the count of what is no event, log or metric.
+// Log viewers call `followLog`.
 import { behave } from "panel/behaviour";
 
 const BACK_OFF_MS = [1000, 2000, 4000, 8000, 16000, 30000];
@@ -25,7 +26,7 @@ class Connection extends EventTarget {
 }
 export const connection = new Connection();
 
-const subscriptions = new Map(); // address -> {seq, elements, followers}
+const subscriptions = new Map(); // address -> {seq, changes, elements, followers}
 const changed = new Set(); // addresses that `settle` has to look at
 let socket = null;
 let failures = 0;
@@ -45,6 +46,7 @@ behave("[data-live]", (element) => {
     } else if (seq !== null && seq < subscription.seq) {
       queueMicrotask(() => tell(element, "live:poll")); // drawn before something that was told already
     }
+    if ("changes" in element.dataset) wantChanges(address, subscription, element);
   }
   return () => {
     for (const address of addresses) {
@@ -53,6 +55,17 @@ behave("[data-live]", (element) => {
     }
   };
 });
+
+function wantChanges(address, subscription, element) {
+  const drawn = Number(element.dataset.changes);
+  if (subscription.changes === null || !subscription.isSent) {
+    subscription.changes = Math.min(drawn, subscription.changes ?? drawn);
+    subscription.isSent = false; // subscribing anew is how they are asked for
+    soon(address);
+  } else if (drawn < subscription.changes) {
+    queueMicrotask(() => tell(element, "live:change"));
+  }
+}
 
 /**
  * Bytes of a log from offset `from` on, in order and once each. `log`: {subject, workload, rank, part}; `on`: bytes(data, offset),
@@ -86,7 +99,7 @@ export function signedOut() {
 function want(address) {
   let subscription = subscriptions.get(address);
   if (!subscription) {
-    subscription = { seq: null, elements: new Set(), followers: new Map(), isSent: false };
+    subscription = { seq: null, changes: null, elements: new Set(), followers: new Map(), isSent: false };
     subscriptions.set(address, subscription);
   }
   soon(address);
@@ -120,7 +133,7 @@ function subscribe(address, subscription) {
   const logs = [...subscription.followers.values()].map(({ log, offset }) => ({ workload: log.workload, rank: log.rank, part: log.part, from: offset }));
   subscription.isSent = subscription.wasSent = true;
   const metrics = [...subscription.elements].some((element) => "metrics" in element.dataset);
-  send({ type: "subscribe", subject: address, events_from: subscription.seq, logs, metrics });
+  send({ type: "subscribe", subject: address, events_from: subscription.seq, changes: subscription.changes, logs, metrics });
 }
 
 // -- The socket ------------------------------------------------------------------------------------
@@ -246,6 +259,12 @@ function take(message) {
     subscription.seq ??= message.seq ?? null;
   } else if (message.type === "metrics") {
     subscription.elements.forEach((element) => { if ("metrics" in element.dataset) tell(element, "live:metrics", message); });
+  } else if (message.type === "changes") {
+    if (message.count <= subscription.changes) return;
+    subscription.changes = message.count;
+    for (const element of subscription.elements) {
+      if (Number(element.dataset.changes) < message.count) tell(element, "live:change");
+    }
   } else if (message.type === "refused") {
     subscription.elements.forEach((element) => tell(element, "live:refused", message));
   } else if (message.workload) {

@@ -10,7 +10,7 @@ const fetches = new Map(); // url -> {timer, at, isRunning, again}
 
 behave("[data-refresh]", (element) => {
   const ask = () => refresh(element.dataset.refresh);
-  const types = ["live:event", "live:hint", "live:poll"];
+  const types = ["live:event", "live:hint", "live:change", "live:poll"];
   types.forEach((type) => element.addEventListener(type, ask));
   return () => types.forEach((type) => element.removeEventListener(type, ask));
 });

@@ -9,6 +9,7 @@ export function drawing(element) {
   }
   for (const one of [copy, ...copy.querySelectorAll("[class], [data-seq]")]) {
     one.removeAttribute("data-seq");
+    one.removeAttribute("data-changes");
     if (one.className === "") one.removeAttribute("class");
   }
   copy.normalize();

@@ -11,7 +11,7 @@ import redis
 from agent import protocol, shipper
 from agent.folders import WorkloadFolder
 from agent.home import Home
-from agent.protocol import ENDED, RUNNING, WINDOW_BYTES, Heartbeat, RankReport, Report
+from agent.protocol import ENDED, RUNNING, WINDOW_BYTES, FileLine, Heartbeat, RankReport, Report
 from agent.shipper import Shipper
 from agent.spool import SPOOL_FILE_BYTES, SpoolWriter
 
@@ -97,6 +97,10 @@ class Rank:
         spool.close()
         self.printed += data
 
+    def note_gathered(self) -> None:
+        self.folder.note_measured()
+        self.folder.note_listed()
+
     @property
     def states(self) -> bytes:
         return (self.folder.path / "states").read_bytes()
@@ -118,7 +122,7 @@ def test_log_and_states_arrive_and_the_folder_is_done(an_agent, panel, rank):
     assert not one.folder.is_done()
     one.print(b"\0\xff bye")
     one.folder.report(ENDED_WELL)
-    one.folder.note_measured()
+    one.note_gathered()
     ship(agent, panel)
     assert panel.stored == {one.output_file: b"hello\n\0\xff bye", one.states_file: one.states}
     assert one.output_file.endswith("/3/output")
@@ -187,7 +191,7 @@ def test_a_refused_file_is_dropped_and_held_ones_wait(an_agent, panel, rank):
     for one in (refused, held):
         one.print(b"hello\n")
         one.folder.report(ENDED_WELL)
-        one.folder.note_measured()
+        one.note_gathered()
     ship(agent, panel)
     assert panel.stored == {held.states_file: held.states}
     assert (refused.folder.is_done(), held.folder.is_done()) == (True, False)
@@ -196,6 +200,35 @@ def test_a_refused_file_is_dropped_and_held_ones_wait(an_agent, panel, rank):
     ship(agent, panel)
     assert panel.stored[held.output_file] == b"hello\n"
     assert held.folder.is_done()
+
+
+def test_points_and_files_arrive_and_the_folder_waits_until_both_are_whole(an_agent, panel, rank):
+    one, agent = rank(2), an_agent()
+    line = FileLine("output", "model.bin", 5, 9).line()
+    (one.folder.path / "files").write_bytes(line + b'{"a":"out')
+    one.folder.report(ENDED_WELL)
+    ship(agent, panel)
+    name = protocol.files_file(str(one.folder), 2)
+    assert panel.stored == {one.states_file: one.states, name: line}
+    one.folder.note_measured()
+    (one.folder.path / "files").write_bytes(2 * line)
+    ship(agent, panel)
+    assert (panel.stored[name], one.folder.is_done()) == (2 * line, False)
+    one.folder.note_listed()
+    ship(agent, panel)
+    assert one.folder.is_done()
+
+
+def test_one_report_of_files_at_a_time(an_agent, panel, rank):
+    one, agent = rank(), an_agent()
+    line = FileLine("output", "x" * 400, 5, 9).line()
+    (one.folder.path / "files").write_bytes(2000 * line)
+    for _ in range(3):
+        agent.tick()
+    (report,) = [r for r in panel.read() if r.kind == protocol.REPORT_FILES]
+    assert len(report.data) <= protocol.MAX_REPORT_BYTES and report.data.endswith(b"\n")
+    ship(agent, panel, rounds=8)
+    assert panel.stored[report.file] == 2000 * line
 
 
 def test_the_window_bounds_logs_and_not_states(an_agent, panel, rank):
@@ -283,7 +316,7 @@ def test_bytes_that_are_gone_from_the_disk_hold_up_no_other(an_agent, panel, ran
     cut.folder.spool("output").drop_before(SPOOL_FILE_BYTES)
     panel.say(cut.output_file, "7")  # restored: it wants them again
     cut.folder.report(ENDED_WELL)
-    cut.folder.note_measured()
+    cut.note_gathered()
     good.print(b"hello\n")
     agent._beat_at = 0.0
     ship(agent, panel)
@@ -307,7 +340,7 @@ def test_an_acknowledged_log_is_let_go_but_for_its_last_part(an_agent, panel, ra
 def test_one_heartbeat_at_a_time_names_what_has_not_ended(an_agent, panel, rank):
     living, over, agent = rank(), rank(), an_agent()
     over.folder.report(ENDED_WELL)
-    over.folder.note_measured()
+    over.note_gathered()
     for _ in range(3):
         agent._beat_at = 0.0
         agent.tick()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from playwright.sync_api import expect
 
@@ -59,6 +61,32 @@ def test_a_log_can_do_nothing_to_the_page(world, a_person):
     expect(view).to_contain_text("red")
     assert view.locator("img, b").count() == 0
     expect(page).to_have_title(f"succeeded - command #{number}")
+
+
+def test_files_come_and_go_while_one_looks_and_can_be_downloaded(world, a_person, tmp_path):
+    person = a_person()
+    go = tmp_path / "go"
+    number = world.launch(
+        f"until [ -e {go} ]; do sleep 0.1; done; mkdir $PANEL_OUTPUT/deep; echo the bytes > $PANEL_OUTPUT/deep/model.txt"
+        f"; echo x > $PANEL_CHECKPOINTS/ckpt-1; until [ -e {go}.2 ]; do sleep 0.1; done; rm $PANEL_CHECKPOINTS/ckpt-1; sleep 60"
+    )
+    world.wait(number, "running")
+    page = person.open(f"/jobs/{number}")
+    files = page.locator("#job-files")
+    expect(files).to_contain_text("$PANEL_OUTPUT")
+    expect(page.locator("[data-connection]").first).to_contain_text("live")
+    go.touch()
+    expect(files.get_by_role("link", name="deep/model.txt")).to_be_visible(timeout=15_000)  # without a reload
+    expect(files.get_by_role("heading", name="Checkpoints")).to_be_visible(timeout=15_000)
+    (tmp_path / "go.2").touch()
+    expect(files.get_by_role("heading", name="Checkpoints")).to_have_count(0, timeout=15_000)
+    live = files.inner_text()
+    page.reload()
+    assert files.inner_text().split("\n")[:3] == live.split("\n")[:3]
+    with page.expect_download(timeout=15_000) as download:  # by way of the page that waits for it
+        files.get_by_role("link", name="deep/model.txt").click()
+    assert (download.value.suggested_filename, Path(download.value.path()).read_text()) == ("model.txt", "the bytes\n")
+    world.cancel(number, force=True)
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

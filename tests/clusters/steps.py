@@ -8,8 +8,8 @@ from typing import Any
 from uuid import UUID
 
 from agent import protocol
-from clusters import ranks, scheduling, silence
-from clusters.models import Chip, Host, Lease, Loop, Order, Rank, Workload
+from clusters import fetches, files, ranks, scheduling, silence
+from clusters.models import Chip, Fetch, Host, Lease, Loop, Order, OutputFile, Rank, Workload
 from clusters.placement import Choice, Place
 from clusters.silence import INBOX
 from tests.factories import NOON, a_host, a_workload
@@ -100,3 +100,26 @@ def the_inbox_has_read(*, until: datetime, since: datetime = NOON - timedelta(ho
 
 def silence_of(host: Host) -> float:
     return silence.silence_s(host, silence.listening())
+
+
+PLACED: dict[str, Any] = {"output": "vit/17/1", "checkpoints": "vit/17/checkpoints"}
+
+
+def a_file(workload: Workload | None = None, path: str = "model.bin", *, size: int = 10, area: str = "output") -> OutputFile:
+    """Told of by the host of the workload's first rank."""
+    rank = (workload or running(**PLACED)).ranks.select_related("workload__subject").get(number=0)
+    files.note(rank, [protocol.FileLine(area, path, size, int(NOON.timestamp() * 1000))])
+    return OutputFile.objects.get(rank=rank, area=area, path=path)
+
+
+def a_fetch(file: OutputFile, *, now: datetime = NOON) -> Fetch:
+    return fetches.want(file, now=now)
+
+
+def fetched(file: OutputFile, data: bytes, *, now: datetime = NOON) -> Fetch:
+    """Wanted, and brought by its host as an agent does."""
+    fetch, size = a_fetch(file, now=now), protocol.FETCH_PIECE_BYTES
+    for offset in range(0, max(1, len(data)), size):
+        piece = data[offset : offset + size]
+        fetches.take_piece(fetch.pk, host=fetch.host, offset=offset, size_bytes=len(data), data=piece, now=now)
+    return Fetch.objects.get(pk=fetch.pk)

@@ -8,7 +8,8 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
-from clusters import enrolment, runtimes, sources, wheel, workloads
+from agent.protocol import FETCH_PIECE_BYTES
+from clusters import enrolment, pieces, runtimes, sources, wheel, workloads
 from clusters.models import EnrolmentToken, Host
 from clusters.states import HostState
 from projects.actors import Actor
@@ -27,6 +28,9 @@ class Agent:
 
     def post(self, path, body=None):
         return self.client.post(f"/agent/v1/{path}", body or {}, content_type="application/json", headers=self.headers)
+
+    def put(self, path, data):
+        return self.client.put(f"/agent/v1/{path}", data, content_type="application/octet-stream", headers=self.headers)
 
     def get(self, path):
         return self.client.get(f"/agent/v1/{path}", headers=self.headers)
@@ -61,6 +65,8 @@ def test_who_is_not_known_gets_nothing(host):
             agent.post(f"workloads/{workload.pk}/ranks/0/claim"),
             agent.get("runtimes/x"),
             agent.get("sources/x"),
+            agent.put("fetches/1?offset=0&size=1", b"x"),
+            agent.post("fetches/1/failure"),
         ):
             assert told(answer) == (401, code)
             assert answer["WWW-Authenticate"].startswith("Bearer")
@@ -223,3 +229,68 @@ def test_everybody_may_have_the_agents_wheel(wheels):
 def test_no_path_leads_out_of_the_wheels(wheels, name):
     answer = Agent(None).get(f"wheels/{name}")
     assert answer.status_code == 404 and b"secret" not in answer.content
+
+
+# -- Files ---------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def fetch(host):
+    return steps.a_fetch(steps.a_file(steps.running(host, **steps.PLACED)))
+
+
+def test_a_host_brings_a_file_piece_by_piece(host, agent, fetch):
+    size = FETCH_PIECE_BYTES + 4
+    Host.objects.update(heard_at=None)
+    first, rest = bytes(FETCH_PIECE_BYTES), b"rest"
+    path = f"fetches/{fetch.pk}?size={size}&offset="
+    answers = [agent.put(f"{path}0", first), agent.put(f"{path}7", rest), agent.put(f"{path}{FETCH_PIECE_BYTES}", rest)]
+    assert [(answer.status_code, answer.json()) for answer in answers] == [
+        (200, {"offset": FETCH_PIECE_BYTES, "complete": False}),
+        (200, {"offset": FETCH_PIECE_BYTES, "complete": False}),
+        (200, {"offset": size, "complete": True}),
+    ]
+    assert pieces.read(fetch.pk, FETCH_PIECE_BYTES - 1) == b"\0"
+    assert pieces.read(fetch.pk, FETCH_PIECE_BYTES) == b"rest"
+    assert Host.objects.get().heard_at is not None
+    assert told(agent.put(f"{path}{FETCH_PIECE_BYTES}", rest)) == (410, "fetch-over")
+
+
+def test_no_other_host_and_no_other_session_brings_it(host, agent, fetch):
+    stranger = Agent(token_of(a_host()), session=1)
+    body = {"sentence": "It is gone.", "gone": True}
+    for path in (f"fetches/{fetch.pk}", f"fetches/{10**17}", f"fetches/{10**30}"):
+        assert told(stranger.put(f"{path}?offset=0&size=1", b"x")) == (404, "no-such-fetch")
+        assert told(stranger.post(f"{path}/failure", body)) == (404, "no-such-fetch")
+    for former in (Agent(token_of(host), session=0), Agent(token_of(host))):
+        assert told(former.put(f"fetches/{fetch.pk}?offset=0&size=1", b"x")) == (409, "session-over")
+        assert told(former.post(f"fetches/{fetch.pk}/failure", body)) == (409, "session-over")
+    fetch.refresh_from_db()
+    assert (fetch.state, fetch.received_bytes, fetch.file.gone, pieces.all_fetches()) == ("wanted", 0, False, [])
+
+
+@pytest.mark.parametrize(
+    ("query", "field"), [("size=1", "offset"), ("offset=0", "size"), ("offset=-1&size=1", "offset"), ("offset=0&size=x", "size")]
+)
+def test_a_piece_says_where_it_stands(agent, fetch, query, field):
+    answer = agent.put(f"fetches/{fetch.pk}?{query}", b"x")
+    assert (told(answer), list(answer.json()["details"])) == ((422, "invalid"), [field])
+
+
+def test_a_piece_that_is_too_long_is_not_read(agent, fetch):
+    size = 2 * FETCH_PIECE_BYTES
+    assert agent.put(f"fetches/{fetch.pk}?offset=0&size={size}", bytes(FETCH_PIECE_BYTES + 1)).status_code >= 400
+    assert pieces.all_fetches() == []
+
+
+def test_a_host_says_that_it_cannot_bring_a_file(agent, fetch):
+    path = f"fetches/{fetch.pk}/failure"
+    assert agent.post(path, {"sentence": "The file is no longer there.", "gone": True}).status_code == 201
+    fetch.refresh_from_db()
+    assert (fetch.state, fetch.detail, fetch.file.gone) == ("failed", "The file is no longer there.", True)
+    assert told(agent.post(path, {"sentence": "again"})) == (410, "fetch-over")
+
+
+def test_a_piece_is_put_and_nothing_else(agent, fetch):
+    assert agent.get(f"fetches/{fetch.pk}").status_code == 405
+    assert agent.post(f"fetches/{fetch.pk}").status_code == 405

@@ -5,7 +5,21 @@ from django.apps import apps
 from django.db import IntegrityError, transaction
 from django.db.models import F, ProtectedError
 
-from clusters.models import Chip, Chore, Cluster, EnrolmentToken, Host, Lease, Order, Rank, Slice, Source, Upload, Workload
+from clusters.models import (
+    Chip,
+    Chore,
+    Cluster,
+    EnrolmentToken,
+    Host,
+    Lease,
+    Order,
+    OutputFile,
+    Rank,
+    Slice,
+    Source,
+    Upload,
+    Workload,
+)
 from tests.clusters import constraints, steps
 from tests.clusters.steps import after
 from tests.factories import NOON, a_cluster, a_host, a_project, a_workload
@@ -57,6 +71,10 @@ def a_chore():
     return Chore.objects.create(kind="resolve-source", target="t", created_at=NOON)
 
 
+def a_fetch():
+    return steps.a_fetch(steps.a_file())
+
+
 CASES = {
     # what a field says
     "cluster.name": lambda: again(a_cluster()),
@@ -79,6 +97,11 @@ CASES = {
     "rank_once_a_host": lambda: again(rank(), number=1),
     "rank_state_known": lambda: changed(rank(), state="asleep"),
     "rank_ended_has_moment": lambda: changed(rank(), state="ended"),
+    "file_once_a_rank": lambda: again(steps.a_file()),
+    "file_area_known": lambda: changed(steps.a_file(), area="secrets"),
+    "fetch_once_while_open": lambda: again(a_fetch()),
+    "fetch_state_known": lambda: changed(a_fetch(), state="asleep"),
+    "fetch_receives_no_more_than_there_is": lambda: changed(a_fetch(), received_bytes=F("size_bytes") + 1),
     "lease_once_a_rank": lambda: again(lease()),
     "lease_ends_after_start": lambda: changed(lease(), to_ms=F("from_ms") - 1),
 }
@@ -110,6 +133,11 @@ def test_what_the_constraints_allow():
     again(Order.objects.first(), confirmed_at=None, kind="stop")
     changed(Lease.objects.get(), to_ms=F("from_ms"))
     assert Order.objects.count() == 3
+    again(Order.objects.get(kind="stop"), target="17")
+    again(OutputFile.objects.get(pk=steps.a_file().pk), area="checkpoints")
+    fetch = a_fetch()
+    changed(fetch, state="complete")
+    again(fetch, state="wanted")
 
 
 def test_what_others_hang_from_stays():

@@ -57,3 +57,15 @@ def test_a_confirmation_is_of_one_host_one_workload_and_perhaps_one_kind():
         (host.pk, WORKLOAD, "stop", after(2)),
     ]
     assert (len(open_orders(host)), len(open_orders(other))) == (2, 4)
+
+
+def test_several_files_of_one_workload_may_be_wanted_and_outlast_its_end():
+    host = a_host()
+    place = {"files_root": "/files", "folder": "vit/17/1", "path": "model.bin"}
+    for fetch_id in (17, 18):
+        orders.fetch(host.pk, WORKLOAD, fetch_id=fetch_id, now=NOON, **place)
+    orders.stop(host.pk, WORKLOAD, grace_s=0, now=NOON)
+    orders.confirm(host.pk, WORKLOAD, now=after(1))
+    assert open_orders(host) == [("fetch-file", {"fetch": 17} | place), ("fetch-file", {"fetch": 18} | place)]
+    orders.confirm_fetch(17, now=after(2))
+    assert [data["fetch"] for _kind, data in open_orders(host)] == [18]

@@ -2,7 +2,7 @@ import pytest
 
 from agent import protocol
 from clusters import ranks, workloads
-from clusters.models import Host, Order
+from clusters.models import Cluster, Host, Order
 from monitoring import logs
 from projects import secrets
 from projects.actors import Actor
@@ -65,6 +65,15 @@ def test_a_claim_gets_the_spec_and_confirms_the_order():
     assert Order.objects.get().confirmed_at == after(4)
     assert steps.state(workload) == ("preparing", "run", "", "preparing")
     assert "a-long-secret" not in repr(workload.spec_json)
+
+
+def test_of_hosts_that_see_the_same_files_the_first_ranks_tells_of_them():
+    cluster = a_cluster(files_root="/files")
+    hosts = [a_host(cluster=cluster), a_host(cluster=cluster)]
+    for is_shared, lists in ((False, [True, True]), (True, [True, False])):
+        Cluster.objects.update(files_shared=is_shared)
+        workload = steps.ordered(hosts)
+        assert [steps.claim(workload, rank).lists_files for rank in (0, 1)] == lists
 
 
 def test_the_same_session_may_claim_again_and_gets_the_same_answer():

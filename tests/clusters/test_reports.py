@@ -7,9 +7,9 @@ import uuid
 import pytest
 
 from agent import protocol
-from agent.protocol import Gap, Heartbeat, PointsLine, RankReport, Report, Samples
+from agent.protocol import FileLine, Gap, Heartbeat, PointsLine, RankReport, Report, Samples
 from clusters import orders, reports, workloads
-from clusters.models import Host, Order, Rank
+from clusters.models import Host, Order, OutputFile, Rank
 from clusters.reports import Acks
 from monitoring import logs, metrics
 from monitoring.models import Log, MetricSeries
@@ -90,21 +90,33 @@ def test_a_log_may_come_after_its_rank_has_ended(host, workload):
     assert Log.objects.get(part="prepare").is_complete
 
 
-@pytest.mark.parametrize("take", [reports.take_log, reports.take_states, reports.take_points])
+@pytest.mark.parametrize("take", [reports.take_log, reports.take_states, reports.take_points, reports.take_files])
 def test_a_file_of_nothing_that_was_placed_here_is_refused(host, workload, take):
     for file in [*STRANGE_FILES, f"{workload.pk}/1/output", f"{workload.pk}/{10**30}/output"]:
         assert sent(take, host, (0, b"data\n"), file=file) == {file: "refused"}
-    assert not Log.objects.exists() and not MetricSeries.objects.exists()
+    assert not Log.objects.exists() and not MetricSeries.objects.exists() and not OutputFile.objects.exists()
 
 
 @pytest.mark.parametrize(
-    ("take", "what"), [(reports.take_log, "output"), (reports.take_states, "states"), (reports.take_points, "points")]
+    ("take", "what"),
+    [
+        (reports.take_log, "output"),
+        (reports.take_states, "states"),
+        (reports.take_points, "points"),
+        (reports.take_files, "files"),
+    ],
 )
 def test_a_file_of_another_hosts_rank_is_refused(host, workload, take, what):
     stranger, file = a_host(), f"{workload.pk}/0/{what}"
-    data = {"output": b"stolen", "states": ENDED, "points": PointsLine("f", 1, {"loss": ([1], [1], [1.0])}).line()}[what]
+    data = {
+        "output": b"stolen",
+        "states": ENDED,
+        "points": PointsLine("f", 1, {"loss": ([1], [1], [1.0])}).line(),
+        "files": FileLine("output", "x", 1, 1).line(),
+    }[what]
     assert sent(take, stranger, (0, data), file=file) == {file: "refused"}
     assert (steps.ranks_of(workload), Log.objects.count(), MetricSeries.objects.count()) == ([("claimed", "")], 0, 0)
+    assert not OutputFile.objects.exists()
 
 
 def test_a_part_that_no_log_has_is_refused(host, workload):
@@ -203,6 +215,45 @@ def test_a_line_that_is_no_points_is_passed_over(host, workload, garbage):
     data = garbage + PointsLine("events", 1, {"loss": ([1], [1], [1.0])}).line()
     assert sent(reports.take_points, host, (0, data), file=file) == {file: str(len(data))}
     assert metrics.heads(workload.subject) == {"loss": 1}
+    assert len(set_aside(host)) == 1
+
+
+# -- Files ---------------------------------------------------------------------------------------------------
+
+
+def files_of(workload):
+    rows = OutputFile.objects.filter(rank__workload=workload).order_by("area", "path")
+    return [(row.area, row.path, row.size_bytes, int(row.modified_at.timestamp() * 1000), row.gone) for row in rows]
+
+
+def test_files_are_stored_as_they_are_told_of(host, workload):
+    file = protocol.files_file(str(workload.pk), 0)
+    first = FileLine("output", "a/b.txt", 5, 1000).line() + FileLine("checkpoints", "ckpt", 7, 2000).line()
+    second = FileLine("output", "a/b.txt", 9, 3000).line() + FileLine("checkpoints", "ckpt", gone=True).line()
+    assert sent(reports.take_files, host, (0, first), file=file) == {file: str(len(first))}
+    assert files_of(workload) == [("checkpoints", "ckpt", 7, 2000, False), ("output", "a/b.txt", 5, 1000, False)]
+    pk = OutputFile.objects.get(path="a/b.txt").pk
+    total = len(first + second)
+    for offset, data in ((len(first), second), (0, first), (0, first + second)):
+        assert sent(reports.take_files, host, (offset, data), file=file) == {file: str(total)}
+    assert files_of(workload) == [("checkpoints", "ckpt", 7, 2000, True), ("output", "a/b.txt", 9, 3000, False)]
+    assert OutputFile.objects.get(path="a/b.txt").pk == pk
+    assert (Rank.objects.get().files_offset, Rank.objects.get().points_offset) == (total, 0)
+
+
+def test_files_beyond_a_hole_or_in_half_a_line_are_not_taken(host, workload):
+    file, line = protocol.files_file(str(workload.pk), 0), FileLine("output", "x", 1, 1).line()
+    assert sent(reports.take_files, host, (1, line), file=file) == {file: "0"}
+    assert sent(reports.take_files, host, (0, line[:-1]), file=file) == {file: "0"}
+    assert files_of(workload) == []
+
+
+@pytest.mark.parametrize("garbage", [b"\n", b"[1]\n", b'{"a":"output","p":"../../etc/passwd","s":1,"m":1}\n', b"\xff\0\n"])
+def test_a_line_that_is_no_file_is_passed_over(host, workload, garbage):
+    file = protocol.files_file(str(workload.pk), 0)
+    data = garbage + FileLine("output", "x", 1, 1).line()
+    assert sent(reports.take_files, host, (0, data), file=file) == {file: str(len(data))}
+    assert files_of(workload) == [("output", "x", 1, 1, False)]
     assert len(set_aside(host)) == 1
 
 

@@ -3,11 +3,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clusters.states import (
+    FETCH_MOVES,
     HOST_MOVES,
     RANK_MOVES,
     WORKLOAD_ENDED,
     WORKLOAD_MOVES,
     WORKLOAD_ON_HOSTS,
+    FetchState,
     HostState,
     RankState,
     Wanted,
@@ -58,7 +60,8 @@ def test_a_rank_that_moves_never_takes_its_workload_out_of_the_table(ranks, data
 
 
 @pytest.mark.parametrize(
-    ("choices", "moves"), [(HostState, HOST_MOVES), (WorkloadState, WORKLOAD_MOVES), (RankState, RANK_MOVES)]
+    ("choices", "moves"),
+    [(HostState, HOST_MOVES), (WorkloadState, WORKLOAD_MOVES), (RankState, RANK_MOVES), (FetchState, FETCH_MOVES)],
 )
 def test_each_table_knows_every_state_and_reaches_it(choices, moves):
     assert list(moves) == list(choices.values)

@@ -3,7 +3,7 @@ from datetime import timedelta
 import pytest
 
 from clusters import silence, sweep, workloads
-from clusters.models import Host, Order
+from clusters.models import Fetch, Host, Order
 from clusters.states import HostState
 from projects.errors import Gone
 from tests.clusters import steps
@@ -253,3 +253,15 @@ def test_a_retired_host_keeps_the_sweep_from_nothing(valkey):
     workload = steps.ordered(a_host(heard_at=after(60)))
     swept(at=after(60))
     assert steps.state(workload)[2] == "not-started"
+
+
+# -- Files ---------------------------------------------------------------------------------------------------
+
+
+def test_a_file_that_does_not_come_has_failed_after_ten_minutes():
+    host = a_host(heard_at=after(600), name="tpu-1")
+    fetch = steps.a_fetch(steps.a_file(steps.running(host, **steps.PLACED)))
+    swept(at=after(599))
+    assert Fetch.objects.get(pk=fetch.pk).state == "wanted"
+    swept(at=after(600))
+    assert (Fetch.objects.get(pk=fetch.pk).state, steps.open_orders(host)) == ("failed", [])

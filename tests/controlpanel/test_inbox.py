@@ -7,10 +7,10 @@ import redis
 from django.db import OperationalError
 
 from agent import protocol
-from agent.protocol import Heartbeat, PointsLine, RankReport, Report
+from agent.protocol import FileLine, Heartbeat, PointsLine, RankReport, Report
 from clusters import holding, host_access, silence
 from clusters.enrolment import hashed
-from clusters.models import Host, Loop, Rank
+from clusters.models import Host, Loop, OutputFile, Rank
 from clusters.states import HostState
 from controlpanel import inbox
 from controlpanel.host_keys import HostKeys
@@ -96,12 +96,15 @@ def set_aside(host):
 def test_what_a_host_reports_is_stored_acknowledged_and_deleted(panel, host, workload):
     points = PointsLine("f", 1, {"loss": ([1], [1], [0.5])}).line()
     points_file = protocol.points_file(str(workload.pk), 0)
+    files = FileLine("output", "model.bin", 5, 9).line()
+    files_file = protocol.files_file(str(workload.pk), 0)
     panel.sends(
         host,
         log_report(workload, b"hel"),
         states_report(workload, RUNNING),
         log_report(workload, b"lo\n", offset=3),
         Report(1, protocol.REPORT_POINTS, points, points_file),
+        Report(1, protocol.REPORT_FILES, files, files_file),
         states_report(workload, ENDED, offset=len(RUNNING)),
         beat(workload.pk),
     )
@@ -115,7 +118,9 @@ def test_what_a_host_reports_is_stored_acknowledged_and_deleted(panel, host, wor
         protocol.log_file(str(workload.pk), 0, "output"): "6",
         protocol.states_file(str(workload.pk), 0): str(len(RUNNING + ENDED)),
         points_file: str(len(points)),
+        files_file: str(len(files)),
     }
+    assert OutputFile.objects.get().path == "model.bin"
     assert set_aside(host) == 0
 
 
@@ -240,17 +245,19 @@ def test_a_redis_that_was_emptied_gets_its_users_back_and_hosts_are_told_what_is
         protocol.log_file(str(workload.pk), 0, "output"): "6",
         protocol.states_file(str(workload.pk), 0): str(len(RUNNING)),
         protocol.points_file(str(workload.pk), 0): "0",
+        protocol.files_file(str(workload.pk), 0): "0",
     }
 
 
 def test_an_inbox_that_begins_tells_what_is_wanted_of_living_ranks_only(panel, host, workload):
     ended = steps.running(host)
     steps.says(ended, **steps.EXITED_WELL)
-    Rank.objects.filter(workload=workload).update(states_offset=7, points_offset=8)
+    Rank.objects.filter(workload=workload).update(states_offset=7, points_offset=8, files_offset=9)
     panel.tick()
     assert panel.acks(host) == {
         protocol.states_file(str(workload.pk), 0): "7",
         protocol.points_file(str(workload.pk), 0): "8",
+        protocol.files_file(str(workload.pk), 0): "9",
     }
 
 

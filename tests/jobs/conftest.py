@@ -3,6 +3,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 
 import pytest
+from asgiref.sync import async_to_sync
 
 from projects.models import Role
 from tests.factories import a_cluster, a_definition, a_member, a_project, a_team, a_user
@@ -32,3 +33,12 @@ def vision(db) -> SimpleNamespace:
 def script():
     """script(user, scope="admin").post("/api/v1/...", {...}): a script with a token of that user."""
     return Script
+
+
+def body(answer) -> bytes:
+    """All bytes of an answer that is streamed."""
+
+    async def read() -> bytes:
+        return b"".join([part async for part in answer])
+
+    return async_to_sync(read)()

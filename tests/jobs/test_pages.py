@@ -7,12 +7,18 @@ import shlex
 
 import pytest
 from django.test import Client
+from django.utils import timezone
 
+from agent.protocol import FETCH_PIECE_BYTES, FileLine
 from clusters import scheduling, sweep
+from clusters.files import note
+from clusters.models import Fetch, Rank
+from jobs import files
 from jobs.attempts import follow
 from jobs.models import Job
 from tests.clusters import steps
 from tests.factories import NOON, a_host, a_job, a_project
+from tests.jobs.conftest import body
 
 pytestmark = pytest.mark.django_db
 
@@ -123,7 +129,7 @@ def test_the_request_that_is_shown_launches_the_same_again(as_, vision, script):
 
 
 @pytest.mark.parametrize("attempts", [1, 3])
-def test_a_job_page_takes_twelve_queries_however_much_there_is(as_, vision, attempts, django_assert_num_queries):
+def test_a_job_page_takes_thirteen_queries_however_much_there_is(as_, vision, attempts, django_assert_num_queries):
     a_host()
     job = a_job(project=vision.project, by=vision.member)
     for number in range(1, attempts):
@@ -131,8 +137,12 @@ def test_a_job_page_takes_twelve_queries_however_much_there_is(as_, vision, atte
         sweep.end_unclaimed({}, now=steps.after(60 * number))
         follow(now=steps.after(61 * number))
     assert job.attempts.count() == attempts
+    scheduling.schedule(now=steps.after(500))
+    job.refresh_from_db()
+    for number in range(attempts):
+        steps.a_file(job.workload, f"model-{number}.bin")
     browser = as_(vision.member)
-    with django_assert_num_queries(12):
+    with django_assert_num_queries(13):
         assert browser.get(f"/jobs/{job.pk}").status_code == 200
 
 
@@ -198,3 +208,98 @@ def test_what_has_ended_is_not_canceled(as_, vision):
     Job.objects.update(state="failed", ended_at=NOON)
     assert as_(vision.member).post(f"/jobs/{job.pk}/cancellation").status_code == 409
     assert steps.state(job.workload)[:2] == ("waiting", "run")
+
+
+# -- Its files -----------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def placed(vision):
+    """A job that runs on tpu-1."""
+    a_host(name="tpu-1")
+    job = a_job(project=vision.project, by=vision.member, name="vit")
+    scheduling.schedule(now=NOON)
+    steps.claim(job.workload)
+    return job
+
+
+def pane(browser, job):
+    text = browser.get(f"/jobs/{job.pk}").content.decode()
+    return text.partition('id="job-files"')[2].partition("</section>")[0]
+
+
+def test_a_job_page_shows_its_files_with_a_link_for_each(as_, vision, placed):
+    file = steps.a_file(placed.workload, "a/model<1>.bin", size=3 * 2**20)
+    checkpoint = steps.a_file(placed.workload, "ckpt-1", area="checkpoints")
+    text = pane(as_(vision.viewer), placed)
+    assert text.index("Output") < text.index("a/model&lt;1&gt;.bin") < text.index("Checkpoints") < text.index("ckpt-1")
+    assert f'href="/jobs/{placed.pk}/files/{file.pk}"' in text and f'href="/jobs/{placed.pk}/files/{checkpoint.pk}"' in text
+    assert "3.0 MiB" in text and 'data-changes="2"' in text and "attempt" not in text and "rank" not in text
+
+
+def test_a_job_without_files_says_how_they_come_and_later_that_none_did(as_, vision, placed):
+    assert "$PANEL_OUTPUT" in pane(as_(vision.viewer), placed)
+    Job.objects.update(state="succeeded", ended_at=NOON)
+    assert "It left no files." in pane(as_(vision.viewer), placed)
+
+
+def test_a_page_shows_so_many_files_and_says_where_the_others_are(as_, vision, placed, monkeypatch):
+    monkeypatch.setattr(files, "MOST_SHOWN", 2)
+    for number in range(2):
+        steps.a_file(placed.workload, str(number))
+    assert "There are more" not in pane(as_(vision.viewer), placed)
+    steps.a_file(placed.workload, "2")
+    text = pane(as_(vision.viewer), placed)
+    assert ("There are more" in text, text.count("<li>"), "2+" in text) == (True, 2, True)
+
+
+def test_files_of_several_attempts_and_ranks_are_told_apart(as_, vision):
+    hosts = [a_host(), a_host()]
+    job = a_job(project=vision.project, by=vision.member)
+    scheduling.schedule(now=NOON)
+    sweep.end_unclaimed({}, now=steps.after(60))
+    first = job.workload
+    follow(now=steps.after(61))
+    scheduling.schedule(now=steps.after(62))
+    job.refresh_from_db()
+    steps.a_file(first, "model.bin")
+    steps.a_file(job.workload, "model.bin")
+    text = pane(as_(vision.viewer), job)
+    assert text.index("Output, attempt 2") < text.index("Output, attempt 1")
+    other = next(host for host in hosts if host.pk != job.workload.ranks.get().host_id)
+    Rank.objects.create(workload=job.workload, number=1, host=other, chips=[0])
+    note(Rank.objects.get(number=1), [FileLine("output", "model.bin", 1, 1)])
+    assert "rank 1" in pane(as_(vision.viewer), job)
+
+
+def test_a_file_is_a_page_that_loads_itself_again_until_it_is_a_download(as_, vision, placed):
+    file = steps.a_file(placed.workload, "a/model.bin", size=2 * FETCH_PIECE_BYTES)
+    viewer, path = as_(vision.viewer), f"/jobs/{placed.pk}/files/{file.pk}"
+    answer = viewer.get(path)
+    assert (answer.status_code, answer["Refresh"], answer["Content-Type"]) == (202, "1", "text/html; charset=utf-8")
+    assert "Fetching model.bin from host tpu-1: 0 B of 8.0 MiB" in answer.content.decode()
+    steps.fetched(file, b"the bytes", now=timezone.now())
+    answer = viewer.get(path)
+    assert (answer.status_code, body(answer), answer["Content-Disposition"]) == (
+        200,
+        b"the bytes",
+        'attachment; filename="model.bin"',
+    )
+
+
+def test_a_file_that_does_not_come_is_a_page_that_says_why(as_, vision, placed, settings):
+    settings.FETCH_MAX_BYTES = 5
+    file = steps.a_file(placed.workload, size=10)
+    answer = as_(vision.viewer).get(f"/jobs/{placed.pk}/files/{file.pk}")
+    assert (answer.status_code, "Refresh" in answer) == (409, False)
+    assert f"It lies on host tpu-1: files/vit/{placed.pk}/1/model.bin" in answer.content.decode()
+
+
+def test_a_strangers_file_and_another_jobs_file_are_no_page(as_, vision, placed, client):
+    file = steps.a_file(placed.workload)
+    other = a_job(project=vision.project, by=vision.member)
+    path = f"/jobs/{placed.pk}/files/{file.pk}"
+    assert as_(vision.stranger).get(path).status_code == 404
+    assert as_(vision.viewer).get(f"/jobs/{other.pk}/files/{file.pk}").status_code == 404
+    assert client.get(path)["Location"] == f"/sign-in?next={path}"
+    assert not Fetch.objects.exists()

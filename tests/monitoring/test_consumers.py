@@ -645,3 +645,31 @@ def test_metrics_whose_live_word_was_lost_are_told_at_the_next_comparison(world,
         monkeypatch.setattr(metrics.announcements, "announce_metrics", lambda *_: None)
         metrics.append(world.subject, {"loss": ONE_POINT}, workload_id=world.log.workload_id)
         listener.until(lambda m: m == {"type": "metrics", "subject": "job:17", "names": ["loss"]})
+
+
+# -- What is counted -----------------------------------------------------------------------------------------
+
+
+def test_who_asks_for_changes_is_told_that_there_are_some(world, server):
+    subjects.changed(world.subject)
+    with Listener(server, world.member) as listener:
+        listener.subscribe("job:17", changes=0)
+        listener.until(lambda m: m == {"type": "changes", "subject": "job:17", "count": 1})
+        subjects.changed(world.subject)
+        listener.until(lambda m: m == {"type": "changes", "subject": "job:17", "count": 2})
+
+
+def test_who_has_drawn_the_last_change_or_asks_for_none_is_not_told(world, server):
+    subjects.changed(world.subject)
+    for wanted in ({"changes": 1}, {}):
+        with Listener(server, world.member) as listener:
+            listener.subscribe("job:17", **wanted)
+            assert not [m for m in listener.quiet(0.5) if m["type"] == "changes"]
+
+
+def test_a_change_whose_live_word_was_lost_is_told_at_the_next_comparison(world, server, quick_checks, monkeypatch):
+    with Listener(server, world.member) as listener:
+        listener.subscribe("job:17", changes=0)
+        monkeypatch.setattr(subjects.announcements, "announce_changes", lambda *_: None)
+        subjects.changed(world.subject)
+        listener.until(lambda m: m == {"type": "changes", "subject": "job:17", "count": 1})
