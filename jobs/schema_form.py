@@ -91,9 +91,7 @@ class SchemaField:
     @property
     def choices(self) -> list[Choice]:
         """With an empty one first where none needs to be chosen, and nothing is chosen by itself."""
-        found = [
-            Choice(json.dumps(value), value if isinstance(value, str) else json.dumps(value)) for value in self.schema["enum"]
-        ]
+        found = [Choice(json.dumps(value), _label(value)) for value in self.schema["enum"]]
         return found if "default" in self.schema else [Choice("", _("none") if not self.is_required else _("choose")), *found]
 
     @property
@@ -208,9 +206,14 @@ class Form:
 
 
 def _places(template: Mapping[str, Any]) -> list[str]:
-    """Names of the parameters that a template holds, in its order."""
-    texts = [*template.get("command", []), *template.get("environment", {}).values()]
-    return [name for text in texts for name in parameters.PLACE.findall(text)]
+    """Names of the parameters that a template holds: first what is run, then how."""
+    source, environment, runtime = ((template.get(part) or {}).values() for part in ("source", "environment", "runtime"))
+    texts = [*source, *template.get("command", []), *environment, *runtime]
+    return [name for text in texts if isinstance(text, str) for name in parameters.PLACE.findall(text)]
+
+
+def _label(value: Any) -> str:
+    return (value or _("none")) if isinstance(value, str) else json.dumps(value)
 
 
 def number_of(text: str, *, whole: bool) -> Any:

@@ -87,7 +87,7 @@ def _definition(slug: str, title: str, fields: dict[str, Any], source: dict[str,
 
 def _schema(fields: dict[str, Any], *needed: str) -> dict[str, Any]:
     required = [name for name in needed if "default" not in fields[name]]
-    return {"type": "object", "properties": fields, "required": required, "additionalProperties": False}
+    return {"type": "object", "properties": fields, "x-order": list(fields), "required": required, "additionalProperties": False}
 
 
 def _text(title: str, description: str, format: str = "") -> dict[str, Any]:  # noqa: A002  JSON Schema's word

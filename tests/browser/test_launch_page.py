@@ -20,7 +20,7 @@ def test_a_job_is_launched_from_the_list_after_its_faults_are_mended(world, a_pe
     person = a_person()
     page = person.page
     wait_live(page)
-    page.get_by_role("link", name="Launch").click()
+    page.get_by_role("link", name="Launch", exact=True).click()
     expect(page.get_by_role("heading", name="Launch Command")).to_be_visible()
     page.get_by_label("Slots", exact=True).fill("none")
     page.get_by_role("button", name="Launch").click()

@@ -162,6 +162,19 @@ def test_a_choice_that_none_is_made_of_begins_empty():
     assert [one.text for one in field({"enum": ["a", 1], "default": 1}).choices] == ['"a"', "1"]
 
 
+def test_an_empty_choice_has_a_word():
+    assert [(one.text, one.label) for one in field({"enum": ["", "jax"], "default": ""}).choices] == [
+        ('""', "none"),
+        ('"jax"', "jax"),
+    ]
+
+
+def test_what_is_run_comes_before_how():
+    schema = {"properties": {name: {} for name in ("runtime", "line", "ref")}}
+    template = {"command": ["sh", "${line}"], "source": {"kind": "git", "ref": "${ref}"}, "runtime": {"name": "${runtime}"}}
+    assert [one.name for one in Form.of(schema, template).fields] == ["ref", "line", "runtime"]
+
+
 def test_a_schema_may_be_odd():
     assert Form.of({}) == Form([], True)
     form = Form.of({"properties": {"a b": True, "c": {}}, "required": ["c"], "additionalProperties": False})

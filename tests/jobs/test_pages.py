@@ -17,7 +17,7 @@ from jobs import files
 from jobs.attempts import follow
 from jobs.models import Job
 from tests.clusters import steps
-from tests.factories import NOON, a_host, a_job, a_project
+from tests.factories import NOON, a_host, a_job, a_project, a_user
 from tests.jobs.conftest import body
 
 pytestmark = pytest.mark.django_db
@@ -87,6 +87,11 @@ def test_a_list_goes_on_at_its_cursor(as_, vision):
 def test_an_empty_list_says_how_to_launch(as_, vision):
     text = as_(vision.viewer).get("/jobs").content.decode()
     assert "No jobs yet" in text and "/api/v1/jobs" in text
+
+
+def test_who_is_in_no_project_gets_an_empty_list_too(as_, vision):
+    answer = as_(a_user()).get("/jobs")
+    assert (answer.status_code, "No jobs yet" in answer.content.decode()) == (200, True)
 
 
 def test_a_wrong_query_is_a_page_that_says_so(as_, vision):
