@@ -143,7 +143,9 @@ class SchemaField:
                 return ""
             case Kind.LINES if isinstance(value, list) and all(isinstance(item, str) for item in value):
                 text = "\n".join(value)
-                return text if self.value_of(text) == value else json.dumps(value, ensure_ascii=False)
+                return (
+                    text if value == self.default == [] or self.value_of(text) == value else json.dumps(value, ensure_ascii=False)
+                )
             case Kind.LINE | Kind.TEXT | Kind.ARCHIVE if isinstance(value, str):
                 return value
             case Kind.WHOLE | Kind.NUMBER if isinstance(value, str):

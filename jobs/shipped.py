@@ -35,7 +35,7 @@ def script() -> dict[str, Any]:
         "maxItems": 1000,
         "default": [],
         "title": "Arguments",
-        "description": "What the program is called with, one a line.",
+        "description": "What the program is called with.",
     }
     template = {
         "command": ["python3", "script.py", "${arguments}"],

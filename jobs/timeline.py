@@ -8,7 +8,8 @@ from datetime import datetime, timedelta
 
 from django.utils.translation import gettext as _
 
-CHARACTER = 0.62  # percent of the line that a character of a label takes on a wide screen
+CHARACTER = 0.55  # percent of the line that a character of a label takes on a wide screen
+SEEN = 4.0  # percent: what is narrower is told by its title alone
 LEAST = 0.3  # percent: a short segment is still seen
 
 
@@ -66,9 +67,11 @@ def labels(line: Iterable[Segment]) -> list[Label]:
     several = max((segment.attempt for segment in line), default=1) > 1
     for segment in line:
         words = _words(segment, several)
-        if words and segment.x >= free_from and segment.x + len(words) * CHARACTER <= 100:
+        taken = (len(words) + len(" 12 min 12 s")) * CHARACTER
+        is_told = segment.width >= SEEN or segment.kind in ("run", "failed")
+        if is_told and segment.x >= free_from and segment.x + taken <= 102:
             found.append(Label(segment, words))
-            free_from = segment.x + (len(words) + 2) * CHARACTER
+            free_from = segment.x + taken
     return found
 
 

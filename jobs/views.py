@@ -116,10 +116,16 @@ def _context(request: HttpRequest, number: int) -> dict[str, Any]:
         "files": files.shown(job),
         "may_cancel": "jobs.cancel" in rights,
         "may_launch": "jobs.launch" in rights,
-        "parameters": {name: value if isinstance(value, str) else json.dumps(value) for name, value in job.parameters.items()},
+        "parameters": {
+            name: value if isinstance(value, str) else json.dumps(value) for name, value in job.parameters.items() if value != ""
+        },
         "command_line": shlex.join(job.spec.command),
         "curl": _curl(job),
     }
+
+
+def _texts(values: dict[str, Any]) -> dict[str, str]:
+    return {name: value if isinstance(value, str) else json.dumps(value) for name, value in values.items()}
 
 
 def _moments(attempt: Attempt) -> timeline.Try:

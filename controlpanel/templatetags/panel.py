@@ -70,13 +70,19 @@ SHAPES = {
 WORDS: dict[str, Any] = {
     value: label for states in (JobState, WorkloadState, RankState, HostState) for value, label in states.choices
 } | {"silent": gettext_lazy("silent")}
+EVENT_WORDS: dict[str, Any] = {  # of events that are no move to a state
+    "attempt.begun": gettext_lazy("next attempt"),
+    "source.resolved": gettext_lazy("source"),
+    "rank.preparing": gettext_lazy("preparing"),
+    "rank.gone": gettext_lazy("host is clear"),
+}
 
 
 @register.simple_tag
 def status(state: str, word: bool = True) -> SafeString:
     """The glyph of a job's, workload's, rank's or host's state and its word; `word=False` where the word stands elsewhere."""
     glyph = mark_safe(GLYPHS[SHAPES.get(state, "hollow ring")])  # ours
-    label = format_html("<span>{}</span>", WORDS.get(state, state)) if word else ""
+    label = format_html("<span>{}</span>", WORDS.get(state) or EVENT_WORDS.get(state, state)) if word else ""
     return format_html(
         '<span class="status" data-state="{}"><svg viewBox="0 0 14 14" aria-hidden="true">{}</svg>{}</span>', state, glyph, label
     )

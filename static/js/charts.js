@@ -2,7 +2,7 @@
 // Dragging zooms, and asks for buckets of that stretch; a double click shows all again. One cross-hair over all charts.
 import uPlot from "uplot";
 import { behave } from "panel/behaviour";
-import { chartsOf, columnsOf, lineName, plain } from "panel/metrics";
+import { chartsOf, columnsOf, isSampled, lineName, plain } from "panel/metrics";
 import { size } from "panel/spans";
 
 const EVERY_MS = 1000;
@@ -131,6 +131,11 @@ class Panel {
     charts.list.append(this.element);
   }
 
+  /** What is sampled has no steps: only time. */
+  get by() {
+    return isSampled(this.title) ? "wall" : this.charts.by;
+  }
+
   take(names) {
     if (names.join() === this.names.join()) return;
     this.names = names;
@@ -151,10 +156,10 @@ class Panel {
     this.timer = 0;
     this.askedAt = Date.now();
     this.isStale = false;
-    const { by, attempts } = this.charts;
+    const { by } = this, { attempts } = this.charts;
     const asked = { by, buckets: Math.max(50, Math.round(this.body.clientWidth)), ...(this.range && { start: this.range[0], end: this.range[1] }) };
     const answers = await Promise.all(this.names.map((name) => load(`${this.charts.root.dataset.charts}/lines?${new URLSearchParams({ name, ...asked })}`)));
-    if (this.charts.hasEnded || by !== this.charts.by || answers.includes(null)) return;
+    if (this.charts.hasEnded || by !== this.by || answers.includes(null)) return;
     this.lines = answers.flatMap((answer) => answer.lines.map((line) => ({ name: lineName(answer.name, line, attempts), buckets: line.buckets })));
     this.draw();
     if (this.isStale) this.stale();
@@ -171,7 +176,7 @@ class Panel {
 
   draw() {
     if (!this.isShown || !this.lines.length) return;
-    const { by } = this.charts;
+    const { by } = this;
     const tables = this.lines.map(({ buckets }) => columnsOf(buckets, by));
     const data = tables.length > 1 ? uPlot.join(tables) : tables[0];
     const look = JSON.stringify([by, this.lines.map(({ name, buckets }) => [name, buckets.length === 1]), this.charts.ink("--line")]);
@@ -204,7 +209,7 @@ class Panel {
 
   selected(plot) {
     if (plot.select.width < 4) return;
-    const scale = this.charts.by === "wall" ? 1000 : 1;
+    const scale = this.by === "wall" ? 1000 : 1;
     const [start, end] = [plot.select.left, plot.select.left + plot.select.width].map((x) => Math.max(0, Math.round(plot.posToVal(x, "x") * scale)));
     plot.setSelect({ left: 0, width: 0, top: 0, height: 0 }, false);
     if (end > start) this.zoom([start, end]);

@@ -14,8 +14,11 @@ export function chartsOf(series) {
 
 const FIRST = [/^(epoch_)?loss$/, /loss/, /^(epoch_)?acc/, /acc/, /./];
 
+/** CPU, memory and the like, of a job or of a host: measured by the clock. */
+export const isSampled = (title) => /^(system|host)\./.test(title);
+
 function rank(title) {
-  return title.startsWith("system.") ? FIRST.length : FIRST.findIndex((pattern) => pattern.test(title));
+  return isSampled(title) ? FIRST.length : FIRST.findIndex((pattern) => pattern.test(title));
 }
 
 function partsOf(name) {

@@ -56,8 +56,10 @@ def test_attempts_follow_one_another_with_the_delay_between_them():
 
 
 def test_labels_name_attempts_where_there_are_several_and_never_overlap():
-    line = timeline.segments([a_try(ordered=50, running=60, ended=100)], now=after(100))
+    line = timeline.segments([a_try(ordered=50, running=75, ended=100)], now=after(100))
     assert [label.words for label in timeline.labels(line)] == ["queued", "preparing", "running"]
+    line = timeline.segments([a_try(ordered=1, running=2, ended=100)], now=after(100))
+    assert [label.words for label in timeline.labels(line)] == ["running"]
     line = timeline.segments(
         [a_try(1, ordered=0, running=0, ended=50, failed=True), a_try(2, at=50, ordered=50, running=50)], now=after(100)
     )
