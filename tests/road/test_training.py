@@ -45,6 +45,29 @@ def test_digits_train_with_tensorflow_and_tell_how_it_goes(world, agent):
     assert list((output / "checkpoints").iterdir())
 
 
+def test_digits_train_with_torch_xla_and_tell_how_often_xla_compiled(world, agent):
+    number = world.launch_of("digits-xla", {"epochs": 3, "compile": True})
+    world.wait(number, "running", "failed", within_s=900)  # the first time, the runtime is built
+    job = world.wait(number, within_s=180)
+    text = world.complete_log(number).decode()
+    assert job["state"] == "succeeded", text[-2000:]
+    assert float(text.splitlines()[-1].removeprefix("test accuracy ")) > 0.8
+    assert "PJRT" not in text and "on CPU" in text  # the panel said which device
+    wanted = {"loss", "val_loss", "test_accuracy", "compile_count", "compile_time_s"}
+    metrics = until(
+        lambda: (found := {m["name"]: m for m in world.client.get(f"jobs/{number}/metrics").json()["metrics"]})
+        and wanted <= set(found)
+        and found,
+        what="metrics",
+    )
+    assert metrics["compile_count"]["last_value"] >= 1
+    (line,) = lines(world, number, "loss")
+    assert line["buckets"][-1]["last"] < line["buckets"][0]["last"]
+    assert (world.job(number)["progress"]["percent"], world.job(number)["source"]["title"]) == (100, "recipe digits_xla")
+    files = until(lambda: world.client.get(f"jobs/{number}/files").json()["files"], what="files")
+    assert {file["area"] for file in files} == {"output", "checkpoints"}
+
+
 def test_metrics_of_each_kind_arrive_once_and_survive_the_agent(world, agent, tmp_path):
     go = tmp_path / "go"
     both = 'echo "::metric name=loss step=$i::0.$i"; echo "{\\"step\\": $i, \\"lr\\": 0.5}" >> $PANEL_METRICS'
