@@ -13,6 +13,12 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "controlpanel.settings")
 warnings.filterwarnings("ignore", message="StreamingHttpResponse must consume synchronous iterators")
 http = get_asgi_application()
 
+from django.conf import settings  # noqa: E402  needs the variable above
+
+from controlpanel.body_limit import BodyLimit  # noqa: E402
 from monitoring.routing import websocket_urlpatterns  # noqa: E402  needs the apps
 
-application = ProtocolTypeRouter({"http": http, "websocket": URLRouter(websocket_urlpatterns)})
+FORM_BYTES = 1024**2  # around the largest file that a form carries
+
+limited = BodyLimit(http, most_bytes=settings.SOURCE_MAX_BYTES + FORM_BYTES)
+application = ProtocolTypeRouter({"http": limited, "websocket": URLRouter(websocket_urlpatterns)})

@@ -55,9 +55,11 @@ def test_digits_train_with_torch_xla_and_tell_how_often_xla_compiled(world, agen
     assert "PJRT" not in text and "on CPU" in text  # the panel said which device
     wanted = {"loss", "val_loss", "test_accuracy", "compile_count", "compile_time_s"}
     metrics = until(
-        lambda: (found := {m["name"]: m for m in world.client.get(f"jobs/{number}/metrics").json()["metrics"]})
-        and wanted <= set(found)
-        and found,
+        lambda: (
+            (found := {m["name"]: m for m in world.client.get(f"jobs/{number}/metrics").json()["metrics"]})
+            and wanted <= set(found)
+            and found
+        ),
         what="metrics",
     )
     assert metrics["compile_count"]["last_value"] >= 1
