@@ -49,12 +49,14 @@ class Home:
             yield from sorted((int(path.name), path) for path in self.fetches.iterdir() if path.name.isdecimal())
 
     def lock(self) -> None:
-        """One agent a state folder. Raises InUse."""
+        """One agent a state folder; its process id stands in the lock, for whoever is to stop it. Raises InUse."""
         self._lock = os.open(self.path / "lock", os.O_RDWR | os.O_CREAT, 0o600)
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise InUse(f"another agent runs in {self.path}") from None
+        os.ftruncate(self._lock, 0)
+        os.pwrite(self._lock, b"%d\n" % os.getpid(), 0)
 
     def instance_id(self) -> str:
         """Made once for a state folder. A copied folder is another place on the disk, and so another instance."""

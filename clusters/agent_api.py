@@ -1,4 +1,4 @@
-"""The HTTP door of the hosts: enrol, open a session, claim a rank, bring a file, fetch the agent's wheel.
+"""The HTTP door of the hosts: install the agent, enrol, open a session, claim a rank, bring a file.
 
 A host shows its token; each answer is about that host alone. What it must not see does not exist (404).
 """
@@ -15,10 +15,11 @@ from django.http import FileResponse, HttpRequest, HttpResponse, JsonResponse
 from django.urls import path
 from django.utils import timezone
 from django.utils.translation import gettext as _
+from django.views.decorators.cache import never_cache
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
-from clusters import enrolment, fetches, ranks, sessions, silence, sources, wheel
+from clusters import enrolment, fetches, install, ranks, sessions, silence, sources, wheel
 from clusters.models import Host, Runtime
 from clusters.states import HostState
 from projects.errors import Conflict, Invalid, NotFound, Unauthorized
@@ -116,6 +117,20 @@ def source(request: HttpRequest, digest: str) -> FileResponse:
 
 
 @require_GET
+@never_cache
+def install_script(request: HttpRequest) -> HttpResponse:
+    """What is piped into sh on a machine that is to become a host. Public, as the wheel is."""
+    return HttpResponse(install.script(), content_type="text/x-shellscript; charset=utf-8")
+
+
+@require_GET
+@never_cache
+def requirements(request: HttpRequest) -> HttpResponse:
+    """What that script has pip install, with hashes."""
+    return HttpResponse(install.requirements(), content_type="text/plain; charset=utf-8")
+
+
+@require_GET
 def agent_wheel(request: HttpRequest, name: str) -> FileResponse:
     """The agent's wheel. Public: it holds no secret, and a machine that enrols has no identity yet."""
     found = wheel.find(name)
@@ -183,5 +198,7 @@ urlpatterns = [
     path("fetches/<int:fetch_id>/failure", fetch_failure),
     path("runtimes/<str:digest>", runtime),
     path("sources/<str:digest>", source),
+    path("install", install_script),
+    path("requirements.txt", requirements),
     path("wheels/<str:name>", agent_wheel),
 ]

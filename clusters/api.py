@@ -15,7 +15,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from clusters import enrolment, hosts, silence, sources, workloads
+from clusters import enrolment, hosts, install, silence, sources, workloads
 from clusters.models import Cluster, Host, Workload
 from clusters.states import Wanted
 from projects import audit
@@ -83,8 +83,11 @@ class EnrolmentTokens(APIView):
             raise NotFound("no-such-cluster", _("There is no cluster %(name)s.") % {"name": name})
         now, valid_for = timezone.now(), timedelta(hours=1)
         token = enrolment.issue(cluster=cluster, by=by, now=now, valid_for=valid_for)
-        command = f"PANEL_ENROLMENT_TOKEN={token} python -m agent run --panel {settings.PUBLIC_URL}"
-        return Response({"token": token, "expires_at": now + valid_for, "command": command}, status=201)
+        return Response(
+            {"token": token, "expires_at": now + valid_for, "command": install.command(token)},
+            status=201,
+            headers={"Cache-Control": "no-store"},
+        )
 
 
 class Abandonment(APIView):

@@ -43,6 +43,11 @@ def build() -> Path:
     return target
 
 
+def newest() -> Path | None:
+    """The wheel that hosts should have; None before the first was built."""
+    return max(folder().glob("*.whl"), key=lambda path: path.stat().st_mtime, default=None)
+
+
 def find(name: str) -> Path | None:
     """The wheel of this file name, if the panel has it."""
     path = folder() / Path(name).name

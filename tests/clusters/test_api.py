@@ -114,7 +114,9 @@ def test_an_enrolment_token_comes_with_the_command_that_uses_it(operator, settin
     answer = operator.post("/api/v1/clusters/local/enrolment-tokens")
     token = answer.json()["token"]
     assert answer.status_code == 201
-    assert answer.json()["command"] == f"PANEL_ENROLMENT_TOKEN={token} python -m agent run --panel https://panel.example.org"
+    assert answer["Cache-Control"] == "no-store"
+    command = f"curl -fsSL https://panel.example.org/agent/v1/install | PANEL_ENROLMENT_TOKEN={token} sh"
+    assert answer.json()["command"] == command
     row = EnrolmentToken.objects.get()
     assert (row.cluster.name, row.created_by.username, row.used_at) == ("local", "operator", None)
     assert told(operator.post("/api/v1/clusters/other/enrolment-tokens")) == (404, "no-such-cluster")
