@@ -37,7 +37,7 @@ WHILE_IT_LIVES = {
 def begin(job: Job, *, queued_at: datetime, now: datetime) -> Attempt:
     """A new try: a waiting workload at `queued_at`'s place in the line. The caller holds the job's row."""
     assert job.subject
-    number = job.attempts.count() + 1
+    number = job.attempts.count() + 1 if job.workload_id else 1
     folder = f"{job.project.slug}/{job.pk}"
     spec = replace(job.spec, output=f"{folder}/{number}", checkpoints=f"{folder}/checkpoints")
     workload = workloads.create(

@@ -57,7 +57,8 @@ def publish(
 
 def get_version(project: Project, slug: str) -> DefinitionVersion:
     """The newest version of a project's definition. Raises NotFound with the names that exist."""
-    version = DefinitionVersion.objects.filter(definition__project=project, definition__slug=slug).order_by("-number").first()
+    of_slug = DefinitionVersion.objects.filter(definition__project=project, definition__slug=slug)
+    version = of_slug.select_related("definition").order_by("-number").first()
     if version is None:
         known = sorted(project.definitions.values_list("slug", flat=True))
         raise NotFound("no-such-definition", _("There is no definition %(slug)s in this project.") % {"slug": slug}, known=known)

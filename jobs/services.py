@@ -110,7 +110,7 @@ def _begin(job: Job, *, by: Actor, now: datetime) -> Job:
         job.created_by = by.user if by.user.is_authenticated else None
         job.created_at = job.moved_at = now
         job.save()
-        job.subject = subjects.ensure(kind="job", key=str(job.pk), title=job.name, project=job.project, link=f"/jobs/{job.pk}")
+        job.subject = subjects.create(kind="job", key=str(job.pk), title=job.name, project=job.project, link=f"/jobs/{job.pk}")
         attempts.begin(job, queued_at=now, now=now)
         events.record(job.subject, "job.queued", sentence, at=now, by_name=name)
         audit.record(
@@ -151,7 +151,8 @@ def cancel(*, job: Job, by: Actor, now: datetime, force: bool = False) -> Job:
 
 def request_of(resources: Mapping[str, Any]) -> Request:
     """What a launch asks for. Raises Invalid for what no cluster has, and names what exists."""
-    accelerators = sorted(set(Cluster.objects.values_list("accelerator", flat=True)))
+    clusters = list(Cluster.objects.order_by("name").values_list("name", "accelerator"))
+    accelerators = sorted({has for _name, has in clusters})
     wrong: dict[str, str] = {}
     for name in set(resources) - {"accelerator", "chips", "cluster"}:
         wrong[f"resources.{name}"] = _("there is no such resource; known are accelerator, chips, cluster")
@@ -162,11 +163,7 @@ def request_of(resources: Mapping[str, Any]) -> Request:
         }
     if not isinstance(chips, int) or isinstance(chips, bool) or not 1 <= chips <= 10_000:
         wrong["resources.chips"] = _("a whole number from 1 is needed")
-    known = (
-        sorted(Cluster.objects.filter(accelerator=accelerator).values_list("name", flat=True))
-        if isinstance(accelerator, str)
-        else []
-    )
+    known = [name for name, has in clusters if has == accelerator]
     if cluster and cluster not in known:
         wrong["resources.cluster"] = _("there is no such cluster; there is %(known)s") % {
             "known": ", ".join(known) or _("none yet")

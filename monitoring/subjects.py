@@ -14,10 +14,15 @@ from projects.models import Project
 LISTS = ("project", "shared")  # kinds of the addresses at which lists listen (Subject.list_address); no subject has them
 
 
+def create(*, kind: str, key: str | int, title: str, project: Project | None = None, link: str = "") -> Subject:
+    """The subject `kind:key` of a thing that is just being made. Raises IntegrityError when it is there."""
+    _check_kind(kind)
+    return Subject.objects.create(kind=kind, key=str(key), title=title, project=project, link=link)
+
+
 def ensure(*, kind: str, key: str | int, title: str, project: Project | None = None, link: str = "") -> Subject:
     """The subject `kind:key`, made when it is new, with this title and link."""
-    if kind in LISTS or not kind or ":" in kind:
-        raise ValueError(f"not a kind of subject: {kind!r}")
+    _check_kind(kind)
     subject, is_new = Subject.objects.get_or_create(
         kind=kind, key=str(key), defaults={"title": title, "project": project, "link": link}
     )
@@ -25,6 +30,11 @@ def ensure(*, kind: str, key: str | int, title: str, project: Project | None = N
         subject.title, subject.link = title, link
         subject.save(update_fields=["title", "link"])
     return subject
+
+
+def _check_kind(kind: str) -> None:
+    if kind in LISTS or not kind or ":" in kind:
+        raise ValueError(f"not a kind of subject: {kind!r}")
 
 
 def changed(subject: Subject) -> None:

@@ -72,7 +72,7 @@ def errors(answer):
 
 
 @pytest.mark.parametrize("count", [1, 3])
-def test_the_form_takes_nineteen_queries_however_much_there_is(as_, vision, count, django_assert_num_queries):
+def test_the_form_takes_seventeen_queries_however_much_there_is(as_, vision, count, django_assert_num_queries):
     for number in range(count):
         a_definition(project=vision.project, slug=f"train-{number}")
         a_project(team=vision.team, slug=f"project-{number}")
@@ -82,7 +82,7 @@ def test_the_form_takes_nineteen_queries_however_much_there_is(as_, vision, coun
     # session, user, project, role; definitions, version; chips, listening, hosts, clusters; the version's definition;
     # accelerators and clusters that the check asks for; secrets; projects to choose from, the version's author,
     # projects of the navigation, definitions to choose from
-    with django_assert_num_queries(19):
+    with django_assert_num_queries(17):
         answer = browser.get(f"{NEW}?project=vit&definition=command")
     assert (answer.status_code, len(answer.context["rooms"])) == (200, count + 1)
     with django_assert_num_queries(12):
