@@ -85,7 +85,7 @@ def test_the_form_takes_seventeen_queries_however_much_there_is(as_, vision, cou
     with django_assert_num_queries(17):
         answer = browser.get(f"{NEW}?project=vit&definition=command")
     assert (answer.status_code, len(answer.context["rooms"])) == (200, count + 1)
-    with django_assert_num_queries(12):
+    with django_assert_num_queries(10):
         assert browser.post(PREVIEW, SENT).status_code == 200
 
 
