@@ -2,7 +2,7 @@
 // Dragging zooms, and asks for buckets of that stretch; a double click shows all again. One cross-hair over all charts.
 import uPlot from "uplot";
 import { behave } from "panel/behaviour";
-import { chartsOf, columnsOf, isSampled, lineName, plain } from "panel/metrics";
+import { chartsOf, clock, columnsOf, isSampled, lineName, plain } from "panel/metrics";
 import { size } from "panel/spans";
 
 const EVERY_MS = 1000;
@@ -197,7 +197,7 @@ class Panel {
       padding: [8, 8, 0, 0],
       cursor: { sync: { key: `charts ${by}` }, drag: { x: true, y: false, setScale: false }, points: { size: 6 } },
       scales: { x: { time: by === "wall" } },
-      axes: [{ ...axis, size: 28, ...(by === "step" && { values: (_, ticks) => ticks.map((tick) => tick.toLocaleString("en")) }) }, { ...axis, size: 60, values: (_, ticks) => ticks.map(written) }],
+      axes: [{ ...axis, size: 28, values: (_, ticks) => (by === "step" ? ticks.map((tick) => tick.toLocaleString("en")) : clock(ticks)) }, { ...axis, size: 60, values: (_, ticks) => ticks.map(written) }],
       series: [{}, ...this.lines.map(({ name, buckets }) => ({ label: name, stroke: this.charts.colourOf(name), width: 1.5, spanGaps: this.lines.length > 1, points: { show: buckets.length === 1 } }))],
       hooks: {
         setCursor: [(plot) => this.tell(plot.cursor.idx)],

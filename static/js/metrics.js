@@ -50,3 +50,11 @@ export function plain(value) {
   if (size !== 0 && (size < 1e-3 || size >= 1e9)) return value.toExponential(2);
   return value.toLocaleString("en", { maximumSignificantDigits: size >= 1000 ? 6 : 4 });
 }
+
+/** Moments (Unix seconds) as an axis writes them, in the reader's time: seconds, minutes or days, whichever tells them apart. */
+export function clock(moments) {
+  const step = moments.length > 1 ? moments[1] - moments[0] : 60;
+  const how = step < 60 ? { timeStyle: "medium" } : step < 86400 ? { timeStyle: "short" } : { month: "short", day: "numeric" };
+  const written = new Intl.DateTimeFormat("en-GB", how);
+  return moments.map((moment) => written.format(moment * 1000));
+}

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { chartsOf, columnsOf, lineName, plain } from "panel/metrics";
+import { chartsOf, clock, columnsOf, lineName, plain } from "panel/metrics";
 
 const named = (...names) => names.map((name) => ({ name }));
 
@@ -29,4 +29,11 @@ test("NaN and infinities break the line", () => {
 
 test("numbers are short and exact enough", () => {
   assert.deepEqual([0.43215, 1234567, 0.0000123, 0, null].map(plain), ["0.4322", "1,234,570", "1.23e-5", "0", "NaN"]);
+});
+
+test("an axis of time writes what tells its moments apart", () => {
+  const at = Date.UTC(2026, 2, 1, 12, 0, 5) / 1000;
+  assert.deepEqual(clock([at, at + 5]).map((text) => text.slice(-3)), [":05", ":10"]);
+  assert.match(clock([at, at + 600])[0], /^\d\d:\d\d$/);
+  assert.match(clock([at, at + 86400])[0], /^\d+ Mar$/);
 });
