@@ -38,7 +38,8 @@ class LogListener:
     def connect(self) -> LogListener:
         """Listens from what it has on."""
         headers = {"Authorization": f"Bearer {self._token}"}
-        self._socket = connect(self._address, additional_headers=headers, max_size=None, compression=None)
+        self._connecting = connect(self._address, additional_headers=headers, max_size=None, compression=None)
+        self._socket = self._connecting.__enter__()
         known = [self._log | {"from": len(self.data)}] if self._log else "all"
         self.say(type="subscribe", subject=self.subject, logs=known, log_from="start", events_from=0)
         return self
@@ -49,7 +50,7 @@ class LogListener:
             if rudely:
                 self._socket.socket.close()
             with suppress(OSError, ConnectionClosed):
-                self._socket.close()
+                self._connecting.__exit__(None, None, None)
             self._socket = None
 
     def say(self, **message: Any) -> None:

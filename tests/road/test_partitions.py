@@ -184,19 +184,6 @@ def test_a_host_whose_redis_does_not_answer_goes_on_and_tells_all_afterwards(wor
     assert world.complete_log(later) == b"later\n"
 
 
-def test_a_host_whose_connections_to_redis_are_dead_finds_out_by_itself(world, agent, host_to_redis, runs):
-    running = world.launch(runs.command)
-    world.wait(running, "running")
-    host_to_redis.forget()
-    number = world.launch("echo here")
-    assert world.wait(number, within_s=100)["state"] == "succeeded"
-    assert world.complete_log(number) == b"here\n"
-    runs.go(1)
-    assert world.wait(running)["state"] == "succeeded"
-    runs.check_log(world.complete_log(running), 1)
-    assert len(runs.pids) == 1
-
-
 # -- A host is cut off -------------------------------------------------------------------------------------------
 
 
@@ -269,6 +256,20 @@ def test_a_job_whose_host_is_lost_goes_on_elsewhere_and_the_old_run_counts_no_mo
     check_no_chip_was_held_twice(world)
     other.kill()
     world.client.post(f"hosts/{other.host_id}/retirement").raise_for_status()
+
+
+def test_a_host_whose_connections_to_redis_are_dead_finds_out_by_itself(world, agent, host_to_redis, runs):
+    """Its worker is started again when orders lie there for long; the last test, as it must have run for a while before."""
+    running = world.launch(runs.command)
+    world.wait(running, "running")
+    host_to_redis.forget()
+    number = world.launch("echo here")
+    assert world.wait(number, within_s=100)["state"] == "succeeded"
+    assert world.complete_log(number) == b"here\n"
+    runs.go(1)
+    assert world.wait(running)["state"] == "succeeded"
+    runs.check_log(world.complete_log(running), 1)
+    assert len(runs.pids) == 1
 
 
 def attempts(world: World, number: int) -> list[dict[str, Any]]:
