@@ -14,6 +14,7 @@ import json
 import subprocess
 import tempfile
 import time
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 from pathlib import Path
@@ -123,7 +124,7 @@ def wait_for_all(world: World, numbers: list[int]) -> list[dict[str, Any]]:
     return until(ended, 120, "all jobs", every_s=0.5)
 
 
-def spread(found: list[float]) -> dict[str, float]:
+def spread(found: Iterable[float]) -> dict[str, float]:
     ordered = sorted(found)
     return {
         "p50": round(ordered[len(ordered) // 2], 1),

@@ -33,7 +33,7 @@ app.conf.update(
         "visibility_timeout": 7200,
         "max_retries": 0,  # of publishing: the scheduler tries again at its next tick, and 6 s here would hold up its sweep
         "socket_connect_timeout": 1,
-        "socket_timeout": None,  # 8.x would make it 5 s and end every idle reader
+        "socket_timeout": 5,  # a BRPOP waits for one; without it the scheduler would wait for a dead connection
         "socket_keepalive": True,
         "health_check_interval": 25,
     },

@@ -37,6 +37,7 @@ class LogPosition:
     dropped_bytes: int | None = None  # of the log when its gaps were last looked up
     gaps_from: int = 0
     told_gaps: set[tuple[int, int]] = field(default_factory=set)
+    final: int | None = None  # where the log ends, when it was last looked up: its last bytes may come after that is known
     told_final: int | None = None
     _start: int = 0
     _held: bytearray = field(default_factory=bytearray)

@@ -20,8 +20,8 @@ WAIT_S = 0.05  # what a web request gives Redis for one answer
 LIVE_LENGTH = 64  # entries that a live stream keeps at least
 LIVE_TTL_S = 60  # a live stream that nobody writes goes away
 WATCHED_TTL_S = 30
+DEAD_AFTER_S = 5  # of an answer that should come within a second: the connection is dead, and nobody has said so
 BLOCKING: dict[str, Any] = {
-    "socket_timeout": None,
     "socket_connect_timeout": 5,
     "socket_keepalive": True,
     "health_check_interval": 25,
@@ -43,13 +43,13 @@ def client() -> redis.Redis:
 
 
 def reader() -> redis.Redis:
-    """For blocking reads, which may wait as long as they ask to. Shared by the threads of the process."""
+    """For blocking reads, of a second at most. Shared by the threads of the process."""
     return _reader(settings.REDIS_URL)
 
 
 def async_reader() -> redis.asyncio.Redis:
-    """As `reader`, for one event loop."""
-    return redis.asyncio.Redis.from_url(settings.REDIS_URL, retry=AsyncRetry(NoBackoff(), 0), **BLOCKING)
+    """For one event loop's blocking reads, of any length: who reads says how long it waits for the answer."""
+    return redis.asyncio.Redis.from_url(settings.REDIS_URL, retry=AsyncRetry(NoBackoff(), 0), socket_timeout=None, **BLOCKING)
 
 
 # One a URL, since tests change it. A pool notices by itself that the process was forked, or that the server has closed a
@@ -61,4 +61,4 @@ def _client(url: str) -> redis.Redis:
 
 @functools.lru_cache(maxsize=4)
 def _reader(url: str) -> redis.Redis:
-    return redis.Redis.from_url(url, retry=Retry(NoBackoff(), 0), **BLOCKING)
+    return redis.Redis.from_url(url, retry=Retry(NoBackoff(), 0), socket_timeout=DEAD_AFTER_S, **BLOCKING)

@@ -281,6 +281,7 @@ class SubjectSubscription(Subscription):
         if not position.must_fill and (taken := position.take(FRAME_BYTES)):
             position.due_at = time.monotonic() + FRAME_EVERY_S
             await self._socket.tell_bytes(log_frame(self.address, key, *taken))
+            await self._tell_end(key, position, position.final)
         if position.must_fill:
             await self._fill(key, position)
 
@@ -320,7 +321,8 @@ class SubjectSubscription(Subscription):
         if found.data:
             await self._socket.tell_bytes(log_frame(self.address, key, start, found.data))
         await self._tell_gaps(key, position, found.gaps)
-        await self._tell_end(key, position, found.head.final_offset)
+        position.final = found.head.final_offset
+        await self._tell_end(key, position, position.final)
 
     async def _tell_gaps(self, key: LogKey, position: LogPosition, gaps: list[LogGap]) -> None:
         position.gaps_from = position.offset

@@ -647,6 +647,16 @@ def test_metrics_whose_live_word_was_lost_are_told_at_the_next_comparison(world,
         listener.until(lambda m: m == {"type": "metrics", "subject": "job:17", "names": ["loss"]})
 
 
+def test_an_end_that_is_known_before_the_last_bytes_is_told_with_them(world, server):
+    with Listener(server, world.member) as listener:
+        logs.finish(world.log, 3)
+        listener.subscribe("job:17", logs=[place(world.log, 0)])
+        assert listener.quiet(0.3) == []  # it has looked, and the end is yet to come
+        append(world.log, b"abc")
+        assert listener.until_bytes(3) == b"abc"
+        assert listener.until(lambda m: m["type"] == "complete", timeout=5)["final"] == 3  # earlier than the next comparison
+
+
 # -- What is counted -----------------------------------------------------------------------------------------
 
 
