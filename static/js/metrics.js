@@ -12,13 +12,16 @@ export function chartsOf(series) {
   return [...charts].map(([title, names]) => ({ title, names: [...names].sort() })).sort((a, b) => rank(a.title) - rank(b.title) || (a.title < b.title ? -1 : 1));
 }
 
-const FIRST = [/^(epoch_)?loss$/, /loss/, /^(epoch_)?acc/, /acc/, /./];
+const FIRST = [/^(epoch_)?loss$/, /loss/, /^(epoch_)?acc/, /acc/, /^host\.cpu/, /^host\.memory/, /./];
+const HOST = /^host\.(memory|disk|network)_(used|total|free|received|sent)_(bytes(?:_per_s)?)$/; // agent/collectors.py
 
 function rank(title) {
   return title.startsWith("system.") ? FIRST.length : FIRST.findIndex((pattern) => pattern.test(title));
 }
 
 function partsOf(name) {
+  const [, what, line, unit] = HOST.exec(name) ?? [];
+  if (what) return { run: line, chart: `host.${what}_${unit}` };
   const cut = name.lastIndexOf("/") + 1;
   const [, val, chart] = /^(val_)?(.*)$/s.exec(name.slice(cut));
   return { run: [name.slice(0, Math.max(0, cut - 1)), val ? "validation" : ""].filter(Boolean).join(" "), chart };

@@ -14,6 +14,16 @@ test("loss comes first, runs of one metric share a chart, the system's come last
   ]);
 });
 
+test("a host's samples of one thing share a chart", () => {
+  const charts = chartsOf(named("host.network_sent_bytes_per_s", "host.memory_used_bytes", "host.memory_total_bytes", "host.cpu_percent"));
+  assert.deepEqual(charts, [
+    { title: "host.cpu_percent", names: ["host.cpu_percent"] },
+    { title: "host.memory_bytes", names: ["host.memory_total_bytes", "host.memory_used_bytes"] },
+    { title: "host.network_bytes_per_s", names: ["host.network_sent_bytes_per_s"] },
+  ]);
+  assert.equal(lineName("host.memory_used_bytes", { attempt: null, rank: 0 }, 1), "used");
+});
+
 test("a line is named by run, attempt and rank, as far as they tell lines apart", () => {
   assert.equal(lineName("train/loss", { attempt: 1, rank: 0 }, 1), "train");
   assert.equal(lineName("train/loss", { attempt: 2, rank: 3 }, 2), "train #2 rank 3");
