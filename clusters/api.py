@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
 from typing import Any
 
 from django.conf import settings
@@ -18,10 +17,11 @@ from rest_framework.views import APIView
 from clusters import enrolment, hosts, install, silence, sources, workloads
 from clusters.models import Cluster, Host, Workload
 from clusters.states import Wanted
+from monitoring import metric_queries
 from projects import audit
 from projects.access import get_project
 from projects.actors import Actor
-from projects.errors import Conflict, Forbidden, Invalid, NotFound
+from projects.errors import Conflict, Invalid, NotFound
 
 
 class Clusters(APIView):
@@ -51,13 +51,27 @@ class OneHost(APIView):
         return Response(_host_shape(host, silence.silence_s(host, silence.listening())))
 
 
+class Metrics(APIView):
+    def get(self, request: Request, host_id: str) -> Response:
+        """Every series of the host's own samples with its last point."""
+        host = hosts.get_host(Actor.of(request), host_id)
+        return Response(metric_queries.all_series(host.subject, {}))
+
+
+class MetricLines(APIView):
+    def get(self, request: Request, host_id: str) -> Response:
+        """One of them as buckets: `name`; `by` wall; `start` and `end` in Unix ms; at most `buckets` a line."""
+        host = hosts.get_host(Actor.of(request), host_id)
+        return Response(metric_queries.lines(host.subject, metric_queries.LinesQuery.from_query(request.query_params), {}))
+
+
 class Cordon(APIView):
     """A cordon is made and taken away: nothing new is placed on the host while it is there."""
 
     def post(self, request: Request, host_id: str) -> Response:
         by = Actor.of(request)
         host = hosts.get_host(by, host_id, edit=True)
-        hosts.cordon(host=host, reason=_text(request.data, "reason"), by=by, now=timezone.now())
+        hosts.cordon(host=host, reason=hosts.reason_of(request.data), by=by, now=timezone.now())
         return Response(status=204)
 
     def delete(self, request: Request, host_id: str) -> Response:
@@ -77,14 +91,14 @@ class EnrolmentTokens(APIView):
     def post(self, request: Request, name: str) -> Response:
         """A token that enrols one machine into the cluster within an hour; shown once."""
         by = Actor.of(request)
-        _check_operator(by)
+        hosts.check_operator(by)
         cluster = Cluster.objects.filter(name=name).first()
         if cluster is None:
             raise NotFound("no-such-cluster", _("There is no cluster %(name)s.") % {"name": name})
-        now, valid_for = timezone.now(), timedelta(hours=1)
-        token = enrolment.issue(cluster=cluster, by=by, now=now, valid_for=valid_for)
+        now = timezone.now()
+        token = enrolment.issue(cluster=cluster, by=by, now=now)
         return Response(
-            {"token": token, "expires_at": now + valid_for, "command": install.command(token)},
+            {"token": token, "expires_at": now + enrolment.VALID_FOR, "command": install.command(token)},
             status=201,
             headers={"Cache-Control": "no-store"},
         )
@@ -94,7 +108,7 @@ class Abandonment(APIView):
     def post(self, request: Request, workload_id: str) -> Response:
         """End a stopping workload without its host: chips are free at once, processes may still run there."""
         by = Actor.of(request)
-        _check_operator(by)
+        hosts.check_operator(by)
         workload = Workload.objects.filter(pk=workload_id).select_related("subject", "project").first()
         if workload is None:
             raise NotFound("no-such-workload", _("There is no such workload."))
@@ -140,23 +154,13 @@ def _host_shape(host: Host, silent_s: float) -> dict[str, Any]:
     }
 
 
-def _check_operator(by: Actor) -> None:
-    if not (by.user.is_superuser and by.scope == "admin"):
-        raise Forbidden("role", _("Only an operator may do this."))
-
-
-def _text(body: Any, name: str) -> str:
-    value = body.get(name) if isinstance(body, dict) else None
-    if not isinstance(value, str) or not 1 <= len(value) <= 300:
-        raise Invalid({name: _("A text of 1 to 300 characters is needed.")})
-    return value
-
-
 urlpatterns = [
     path("clusters", Clusters.as_view()),
     path("clusters/<str:name>/enrolment-tokens", EnrolmentTokens.as_view()),
     path("hosts", Hosts.as_view()),
     path("hosts/<str:host_id>", OneHost.as_view()),
+    path("hosts/<str:host_id>/metrics", Metrics.as_view()),
+    path("hosts/<str:host_id>/metrics/lines", MetricLines.as_view()),
     path("hosts/<str:host_id>/cordon", Cordon.as_view()),
     path("hosts/<str:host_id>/retirement", Retirement.as_view()),
     path("projects/<str:slug>/sources", Sources.as_view()),

@@ -18,6 +18,8 @@ from projects import audit
 from projects.actors import Actor
 from projects.errors import Forbidden, Invalid
 
+VALID_FOR = timedelta(hours=1)
+
 
 @dataclass(frozen=True)
 class Identity:
@@ -28,7 +30,7 @@ class Identity:
     redis_url: str
 
 
-def issue(*, cluster: Cluster, by: Actor, now: datetime, valid_for: timedelta = timedelta(hours=1)) -> str:
+def issue(*, cluster: Cluster, by: Actor, now: datetime, valid_for: timedelta = VALID_FOR) -> str:
     """A token that lets one machine enrol into `cluster`, once. Shown once: the panel keeps its hash."""
     token = "enrol_" + secrets.token_urlsafe(24)
     with transaction.atomic():
@@ -92,7 +94,7 @@ def _host_of(cluster: Cluster, *, machine_id: str, name: str, now: datetime) -> 
     elif host.state == HostState.RETIRED:
         host.state, host.cordon_reason = HostState.ENROLLED, ""
     host.name = name
-    host.subject = subjects.ensure(kind="host", key=str(host.pk), title=name)
+    host.subject = subjects.ensure(kind="host", key=str(host.pk), title=name, link=f"/hosts/{host.pk}")
     return host
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
 from django.db import transaction
@@ -16,7 +18,7 @@ from monitoring import events
 from monitoring.announcements import wake
 from projects import audit
 from projects.actors import Actor
-from projects.errors import Conflict, Forbidden, NotFound
+from projects.errors import Conflict, Forbidden, Invalid, NotFound
 
 
 def get_host(actor: Actor, host_id: str, *, edit: bool = False) -> Host:
@@ -27,14 +29,33 @@ def get_host(actor: Actor, host_id: str, *, edit: bool = False) -> Host:
         host = None
     if host is None or not actor.user.is_authenticated:
         raise NotFound("no-such-host", _("There is no such host."))
-    if edit and not (actor.user.is_superuser and actor.scope == "admin"):
-        raise Forbidden("role", _("Only an operator may change hosts."))
+    if edit:
+        check_operator(actor)
     return host
+
+
+def is_operator(actor: Actor) -> bool:
+    """Hosts belong to no team: a superuser sees to them, by session or by a token of scope admin."""
+    return actor.user.is_superuser and actor.scope == "admin"
+
+
+def check_operator(actor: Actor) -> None:
+    """Raises Forbidden."""
+    if not is_operator(actor):
+        raise Forbidden("role", _("Only an operator may do this."))
 
 
 def cordon(*, host: Host, reason: str, by: Actor, now: datetime) -> None:
     """ready -> cordoned: nothing new is placed on it; what runs goes on."""
     _move(host, HostState.CORDONED, f"Cordoned: {reason}", by=by, now=now, cordon_reason=reason)
+
+
+def reason_of(body: Any) -> str:
+    """Why a host is cordoned, of a form or of a JSON object. Raises Invalid."""
+    reason = body.get("reason") if isinstance(body, Mapping) else None
+    if not isinstance(reason, str) or not 1 <= len(reason.strip()) <= 300 or not reason.isprintable():
+        raise Invalid({"reason": _("A text of 1 to 300 characters is needed.")})
+    return reason.strip()
 
 
 def uncordon(*, host: Host, by: Actor, now: datetime) -> None:

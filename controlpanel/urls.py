@@ -6,6 +6,7 @@ from django.urls import include, path
 
 import clusters.agent_api
 import clusters.api
+import clusters.urls
 import jobs.urls
 import projects.urls
 from controlpanel import home
@@ -14,6 +15,7 @@ urlpatterns = [
     path("", home.home, name="home"),
     path("conditions", home.conditions, name="conditions"),
     path("", include(projects.urls.urlpatterns)),
+    path("", include(clusters.urls.urlpatterns)),
     path("", include(jobs.urls.urlpatterns)),
     path("api/v1/", include([*projects.urls.api_urlpatterns, *clusters.api.urlpatterns, *jobs.urls.api_urlpatterns])),
     path("agent/v1/", include(clusters.agent_api.urlpatterns)),

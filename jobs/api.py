@@ -20,7 +20,7 @@ from clusters import fetches
 from jobs import definitions, downloads, files, filters, progress, services
 from jobs.models import Job, JobDefinition
 from jobs.shapes import AttemptShape, DefinitionShape, FetchShape, FileShape, JobShape, Launch
-from monitoring import events, lines, logs, metrics
+from monitoring import events, lines, logs, metric_queries
 from monitoring.models import Log
 from projects import idempotency
 from projects.access import get_project, visible_projects
@@ -30,7 +30,6 @@ from projects.errors import Invalid, NotFound
 MOST_LOG_BYTES = 4 * 1024 * 1024  # of one answer that asks for a piece
 LOG_CHUNK_BYTES = 256 * 1024
 MOST_EVENTS = 500
-MOST_BUCKETS = 2000
 MOST_FILES_A_PAGE = 1000
 
 
@@ -173,9 +172,7 @@ class Metrics(APIView):
         """Every series of the job with its last point."""
         job = services.get_job(Actor.of(request), number, may="jobs.view")
         assert job.subject
-        attempts = {str(attempt.workload_id): attempt.number for attempt in job.attempts.all()}
-        found = [metrics.as_json(row) for row in metrics.names(job.subject)]
-        return Response({"metrics": [row | {"attempt": attempts.get(row["workload"])} for row in found]})
+        return Response(metric_queries.all_series(job.subject, _attempts(job)))
 
 
 class MetricLines(APIView):
@@ -183,27 +180,8 @@ class MetricLines(APIView):
         """One metric as buckets: `name`; `by` step or wall; `start` and `end` on that axis; at most `buckets` a line."""
         job = services.get_job(Actor.of(request), number, may="jobs.view")
         assert job.subject
-        name, by = request.query_params.get("name", ""), request.query_params.get("by", "step")
-        if by not in ("step", "wall"):
-            raise Invalid({"by": "step or wall is needed."})
-        start, end = (_whole(request, side, 0) if side in request.query_params else None for side in ("start", "end"))
-        buckets = max(1, min(_whole(request, "buckets", 500), MOST_BUCKETS))
-        attempts = {attempt.workload_id: attempt.number for attempt in job.attempts.all()}
-        lines = metrics.read(job.subject, name, by=by, start=start, end=end, buckets=buckets)
-        return Response(
-            {
-                "name": name,
-                "by": by,
-                "lines": [
-                    {
-                        "attempt": attempts.get(line.workload_id),
-                        "rank": line.rank,
-                        "buckets": [bucket.as_json() for bucket in line.buckets],
-                    }
-                    for line in lines
-                ],
-            }
-        )
+        query = metric_queries.LinesQuery.from_query(request.query_params)
+        return Response(metric_queries.lines(job.subject, query, _attempts(job)))
 
 
 class Files(APIView):
@@ -244,6 +222,10 @@ class Definitions(APIView):
             projects = projects.filter(pk=get_project(Actor.of(request), slug, may="project.view").pk)
         found = JobDefinition.objects.filter(project__in=projects).select_related("project").prefetch_related("versions")
         return Response({"definitions": [DefinitionShape.of(one) for one in found.order_by("project__slug", "slug")]})
+
+
+def _attempts(job: Job) -> dict[UUID, int]:
+    return {attempt.workload_id: attempt.number for attempt in job.attempts.all()}
 
 
 def _made(status: int, body: dict[str, Any], is_replayed: bool) -> Response:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from django.contrib.auth.models import User
-from django.utils.translation import gettext as _
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
@@ -15,8 +14,7 @@ from rest_framework.views import APIView
 from projects import schema, secrets, tokens  # noqa: F401  schema tells drf-spectacular of our tokens
 from projects.access import get_project, visible_projects
 from projects.actors import SCOPES, Actor
-from projects.errors import NotFound
-from projects.models import ApiToken, Membership, Role
+from projects.models import Membership, Role
 
 
 class MeTeam(serializers.Serializer):
@@ -101,8 +99,7 @@ class Me(APIView):
 class Tokens(APIView):
     @extend_schema(responses=TokenList)
     def get(self, request: Request) -> Response:
-        own = ApiToken.objects.filter(user=_person(request)).order_by("-pk")
-        return Response(TokenList({"results": own}).data)
+        return Response(TokenList({"results": tokens.of(_person(request))}).data)
 
     @extend_schema(request=NewToken, responses={201: IssuedToken})
     def post(self, request: Request) -> Response:
@@ -114,10 +111,7 @@ class Tokens(APIView):
 class OneToken(APIView):
     @extend_schema(responses={204: None})
     def delete(self, request: Request, token_id: int) -> Response:
-        token = ApiToken.objects.select_related("user").filter(user=_person(request), pk=token_id).first()
-        if token is None:
-            raise NotFound("no-such-token", _("You have no such token."))
-        tokens.revoke(token=token, by=Actor.of(request))
+        tokens.revoke(token=tokens.get_token(_person(request), token_id), by=Actor.of(request))
         return Response(status=204)
 
 

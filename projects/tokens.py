@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 
 from django.contrib.auth.models import User
 from django.db import transaction
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from rest_framework.authentication import BaseAuthentication
@@ -16,7 +16,7 @@ from rest_framework.request import Request
 
 from projects import audit
 from projects.actors import SCOPES, Actor
-from projects.errors import Forbidden, Invalid, Unauthorized
+from projects.errors import Forbidden, Invalid, NotFound, Unauthorized
 from projects.models import ApiToken
 
 START = "tpu_"  # by which people and scanners of leaked secrets know a token
@@ -47,6 +47,19 @@ def revoke(*, token: ApiToken, by: Actor) -> None:
         if ApiToken.objects.filter(pk=token.pk, revoked_at=None).update(revoked_at=revoked_at):
             token.revoked_at = revoked_at
             audit.record("token.revoke", by=by, subject=_subject(token), of=token.user.get_username())
+
+
+def of(user: User) -> QuerySet[ApiToken]:
+    """The person's own, newest first, the revoked ones too."""
+    return ApiToken.objects.filter(user=user).order_by("-pk")
+
+
+def get_token(user: User, token_id: int) -> ApiToken:
+    """One's own token. Raises NotFound, also for another person's."""
+    token = of(user).select_related("user").filter(pk=token_id).first()
+    if token is None:
+        raise NotFound("no-such-token", _("You have no such token."))
+    return token
 
 
 def find(text: str, now: datetime) -> ApiToken | None:

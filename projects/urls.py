@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from django.urls import path
 
-from projects import api, views
+from projects import api, token_views, views
 
 urlpatterns = [
     path("sign-in", views.SignIn.as_view(), name="sign-in"),
     path("sign-out", views.SignOut.as_view(), name="sign-out"),
+    path("tokens", token_views.token_list, name="token-list"),
+    path("tokens/<int:token_id>/revocation", token_views.create_revocation, name="token-revocation"),
 ]
 
 api_urlpatterns = [

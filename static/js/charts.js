@@ -1,24 +1,36 @@
-// data-charts="/api/v1/jobs/17/metrics": a chart for each metric, drawn while it is in view and while it grows.
+// data-charts="/api/v1/jobs/17/metrics": a chart for each metric, drawn while it is in view and while it grows. data-by="wall":
+// over time; data-span-s: its last stretch only, which buttons with data-chart-span change; data-shown: how many show without a click.
 // Dragging zooms, and asks for buckets of that stretch; a double click shows all again. One cross-hair over all charts.
 import uPlot from "uplot";
 import { behave } from "panel/behaviour";
-import { chartsOf, clock, columnsOf, isSampled, lineName, plain } from "panel/metrics";
+import { chartsOf, columnsOf, isSampled, lineName, plain } from "panel/metrics";
 import { size } from "panel/spans";
 
 const EVERY_MS = 1000;
 const HEIGHT = 168;
 const ALWAYS_SHOWN = 2;
-const SYSTEM_WORDS = { "system.cpu_percent": "cpuWords", "system.memory_bytes": "memoryWords", "system.processes": "processesWords" };
+const TITLE_WORDS = {
+  "system.cpu_percent": "cpuWords",
+  "system.memory_bytes": "memoryWords",
+  "system.processes": "processesWords",
+  "host.cpu_percent": "cpuWords",
+  "host.memory_bytes": "memoryWords",
+  "host.disk_bytes": "diskWords",
+  "host.network_bytes_per_s": "networkWords",
+};
 const COLOURS = 6; // --series-1 ... of tokens.css
 
 class Charts {
   panels = new Map(); // title -> Panel
   colours = new Map(); // line's name -> number of its colour
-  by = "step";
   attempts = 1;
+  behind = 0; // of the newest point, in ms: a host that is silent shows its last hour, too
 
   constructor(root) {
     this.root = root;
+    this.by = root.dataset.by ?? "step";
+    this.span = Number(root.dataset.spanS ?? 0) * 1000;
+    this.shown = Number(root.dataset.shown ?? ALWAYS_SHOWN);
     this.list = root.querySelector("[data-chart-list]");
     this.more = root.querySelector("[data-chart-more]");
     this.probe = root.querySelector("[data-chart-probe]");
@@ -27,6 +39,8 @@ class Charts {
     this.hear = ({ detail }) => this.news(detail?.names);
     this.axis = root.querySelector("[data-chart-axis]");
     this.axis?.addEventListener("click", () => this.turn());
+    this.spans = [...root.querySelectorAll("[data-chart-span]")];
+    for (const button of this.spans) button.addEventListener("click", () => this.lookBack(button));
     for (const type of ["live:metrics", "live:poll"]) root.addEventListener(type, this.hear);
     this.theme = matchMedia("(prefers-color-scheme: dark)");
     this.repaint = () => this.panels.forEach((panel) => panel.draw());
@@ -55,6 +69,7 @@ class Charts {
     const answer = await load(this.root.dataset.charts);
     this.looking = 0;
     if (!answer || this.hasEnded) return;
+    this.behind = Math.max(0, Date.now() - Math.max(0, ...answer.metrics.map((one) => one.last_ms)));
     this.attempts = new Set(answer.metrics.map((one) => one.attempt)).size;
     for (const { title, names } of chartsOf(answer.metrics)) {
       if (!this.panels.has(title)) this.add(title);
@@ -75,11 +90,11 @@ class Charts {
   order(titles) {
     titles.forEach((title, place) => {
       const { element } = this.panels.get(title);
-      const list = place < ALWAYS_SHOWN ? this.list : this.more;
-      const before = list.children[place < ALWAYS_SHOWN ? place : place - ALWAYS_SHOWN] ?? null;
+      const list = place < this.shown ? this.list : this.more;
+      const before = list.children[place < this.shown ? place : place - this.shown] ?? null;
       if (before !== element) list.insertBefore(element, before);
     });
-    const rest = Math.max(0, titles.length - ALWAYS_SHOWN);
+    const rest = Math.max(0, titles.length - this.shown);
     const details = this.more.closest("details");
     details.hidden = rest === 0;
     details.querySelector("summary").textContent = details.dataset.words.replace("%s", rest);
@@ -91,10 +106,24 @@ class Charts {
     for (const panel of this.panels.values()) panel.zoom(null);
   }
 
+  lookBack(button) {
+    this.span = Number(button.dataset.chartSpan) * 1000;
+    for (const one of this.spans) one.ariaPressed = String(one === button);
+    for (const panel of this.panels.values()) panel.zoom(null);
+  }
+
+  /** What is asked for while nothing is zoomed. */
+  get stretch() {
+    return this.span ? { start: Date.now() - this.behind - this.span } : {};
+  }
+
   colourOf(name) {
     if (!this.colours.has(name)) this.colours.set(name, (this.colours.size % COLOURS) + 1);
     return this.ink(`--series-${this.colours.get(name)}`);
   }
+
+  /** The lines of a host's charts have words of the page's language. */
+  wordOf = (name) => this.root.dataset[`${name}Words`] ?? name;
 
   /** A token as the page has it now, light or dark: a canvas knows neither. */
   ink(token) {
@@ -125,7 +154,7 @@ class Panel {
     this.charts = charts;
     this.title = title;
     this.element = charts.root.querySelector("[data-chart]").content.firstElementChild.cloneNode(true);
-    this.element.querySelector("h3").textContent = charts.root.dataset[SYSTEM_WORDS[title]] ?? title;
+    this.element.querySelector("h3").textContent = charts.root.dataset[TITLE_WORDS[title]] ?? title;
     this.legend = this.element.querySelector("[data-chart-legend]");
     this.body = this.element.querySelector("[data-chart-body]");
     charts.list.append(this.element);
@@ -157,10 +186,11 @@ class Panel {
     this.askedAt = Date.now();
     this.isStale = false;
     const { by } = this, { attempts } = this.charts;
-    const asked = { by, buckets: Math.max(50, Math.round(this.body.clientWidth)), ...(this.range && { start: this.range[0], end: this.range[1] }) };
+    const stretch = this.range ? { start: this.range[0], end: this.range[1] } : this.charts.stretch;
+    const asked = { by, buckets: Math.max(50, Math.round(this.body.clientWidth)), ...stretch };
     const answers = await Promise.all(this.names.map((name) => load(`${this.charts.root.dataset.charts}/lines?${new URLSearchParams({ name, ...asked })}`)));
     if (this.charts.hasEnded || by !== this.by || answers.includes(null)) return;
-    this.lines = answers.flatMap((answer) => answer.lines.map((line) => ({ name: lineName(answer.name, line, attempts), buckets: line.buckets })));
+    this.lines = answers.flatMap((answer) => answer.lines.map((line) => ({ name: this.charts.wordOf(lineName(answer.name, line, attempts)), buckets: line.buckets })));
     this.draw();
     if (this.isStale) this.stale();
   }
@@ -189,15 +219,15 @@ class Panel {
     this.plot?.destroy();
     this.look = look;
     const axis = { stroke: this.charts.ink("--muted"), grid: { stroke: this.charts.ink("--line"), width: 1 }, ticks: { show: false }, font: "12px Inter Variable, sans-serif" };
-    const written = this.title.endsWith("_bytes") ? size : plain;
+    const written = amountOf(this.title);
     this.plot = new uPlot({
       width: this.body.clientWidth,
       height: HEIGHT,
       legend: { show: false },
       padding: [8, 8, 0, 0],
       cursor: { sync: { key: `charts ${by}` }, drag: { x: true, y: false, setScale: false }, points: { size: 6 } },
-      scales: { x: { time: by === "wall" } },
-      axes: [{ ...axis, size: 28, values: (_, ticks) => (by === "step" ? ticks.map((tick) => tick.toLocaleString("en")) : clock(ticks)) }, { ...axis, size: 60, values: (_, ticks) => ticks.map(written) }],
+      scales: { x: { time: by === "wall", ...(by === "wall" && { range: (_, least, greatest) => (least === greatest ? [least - 30, least + 30] : [least, greatest]) }) } },
+      axes: [{ ...axis, size: 28, values: (_, ticks) => (by === "step" ? ticks.map((tick) => tick.toLocaleString("en")) : moments(ticks)) }, { ...axis, size: 60, values: (_, ticks) => ticks.map(written) }],
       series: [{}, ...this.lines.map(({ name, buckets }) => ({ label: name, stroke: this.charts.colourOf(name), width: 1.5, spanGaps: this.lines.length > 1, points: { show: buckets.length === 1 } }))],
       hooks: {
         setCursor: [(plot) => this.tell(plot.cursor.idx)],
@@ -219,7 +249,7 @@ class Panel {
   tell(place = null) {
     const rows = this.lines.map(({ name, buckets }, number) => {
       const value = place === null ? buckets.at(-1)?.last : this.plot?.data[number + 1]?.[place];
-      return { name, text: value === undefined ? "" : (this.title.endsWith("_bytes") ? size : plain)(value), colour: this.charts.colours.get(name) };
+      return { name, text: value === undefined ? "" : amountOf(this.title)(value), colour: this.charts.colours.get(name) };
     });
     if (this.legend.childElementCount !== rows.length) this.legend.replaceChildren(...rows.map(() => this.charts.root.querySelector("[data-chart-key]").content.firstElementChild.cloneNode(true)));
     rows.forEach(({ name, text, colour }, number) => {
@@ -234,6 +264,20 @@ class Panel {
     clearTimeout(this.timer);
     this.plot?.destroy();
   }
+}
+
+/** Ticks of a time axis on one line, as fine as they stand apart: in the reader's own time. */
+function moments(ticks) {
+  const apart = ticks.length > 1 ? ticks[1] - ticks[0] : 60;
+  const clock = { hour: "2-digit", minute: "2-digit", hourCycle: "h23", ...(apart < 60 && { second: "2-digit" }) };
+  const look = apart < 86400 ? clock : { day: "numeric", month: "short" };
+  return ticks.map((tick) => new Date(tick * 1000).toLocaleString("en-GB", look));
+}
+
+/** How values of a chart are written. */
+function amountOf(title) {
+  if (title.endsWith("_bytes")) return size;
+  return title.endsWith("_bytes_per_s") ? (value) => `${size(value)}/s` : plain;
 }
 
 /** JSON, or null when there is none now: the next news asks again. */

@@ -12,7 +12,8 @@ export function chartsOf(series) {
   return [...charts].map(([title, names]) => ({ title, names: [...names].sort() })).sort((a, b) => rank(a.title) - rank(b.title) || (a.title < b.title ? -1 : 1));
 }
 
-const FIRST = [/^(epoch_)?loss$/, /loss/, /^(epoch_)?acc/, /acc/, /./];
+const FIRST = [/^(epoch_)?loss$/, /loss/, /^(epoch_)?acc/, /acc/, /^host\.cpu/, /^host\.memory/, /./];
+const HOST = /^host\.(memory|disk|network)_(used|total|free|received|sent)_(bytes(?:_per_s)?)$/; // agent/collectors.py
 
 /** CPU, memory and the like, of a job or of a host: measured by the clock. */
 export const isSampled = (title) => /^(system|host)\./.test(title);
@@ -22,6 +23,8 @@ function rank(title) {
 }
 
 function partsOf(name) {
+  const [, what, line, unit] = HOST.exec(name) ?? [];
+  if (what) return { run: line, chart: `host.${what}_${unit}` };
   const cut = name.lastIndexOf("/") + 1;
   const [, val, chart] = /^(val_)?(.*)$/s.exec(name.slice(cut));
   return { run: [name.slice(0, Math.max(0, cut - 1)), val ? "validation" : ""].filter(Boolean).join(" "), chart };
@@ -49,12 +52,4 @@ export function plain(value) {
   const size = Math.abs(value);
   if (size !== 0 && (size < 1e-3 || size >= 1e9)) return value.toExponential(2);
   return value.toLocaleString("en", { maximumSignificantDigits: size >= 1000 ? 6 : 4 });
-}
-
-/** Moments (Unix seconds) as an axis writes them, in the reader's time: seconds, minutes or days, whichever tells them apart. */
-export function clock(moments) {
-  const step = moments.length > 1 ? moments[1] - moments[0] : 60;
-  const how = step < 60 ? { timeStyle: "medium" } : step < 86400 ? { timeStyle: "short" } : { month: "short", day: "numeric" };
-  const written = new Intl.DateTimeFormat("en-GB", how);
-  return moments.map((moment) => written.format(moment * 1000));
 }

@@ -1,5 +1,6 @@
 // An element with data-refresh="url" and an id is fetched anew and swapped in place when live.js has news for it.
-// Elements of one URL share the request; there are at most two a second. data-rows: see rows.js.
+// Elements of one URL share the request; there are at most two a second. data-rows: see rows.js. data-refresh-every="5": each 5 s
+// besides, for what no event tells of, as that a host has fallen silent.
 import { behave } from "panel/behaviour";
 import { connection, signedOut } from "panel/live";
 import { drawing, swapRows, swapWhole } from "panel/rows";
@@ -12,7 +13,12 @@ behave("[data-refresh]", (element) => {
   const ask = () => refresh(element.dataset.refresh);
   const types = ["live:event", "live:hint", "live:change", "live:poll"];
   types.forEach((type) => element.addEventListener(type, ask));
-  return () => types.forEach((type) => element.removeEventListener(type, ask));
+  const every = Number(element.dataset.refreshEvery ?? 0) * 1000;
+  const timer = every ? setInterval(() => { if (!document.hidden && connection.state !== "signed-out") ask(); }, every) : 0;
+  return () => {
+    types.forEach((type) => element.removeEventListener(type, ask));
+    clearInterval(timer);
+  };
 });
 
 function refresh(url, wait = 0) {

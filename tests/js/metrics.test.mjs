@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { chartsOf, clock, columnsOf, lineName, plain } from "panel/metrics";
+import { chartsOf, columnsOf, lineName, plain } from "panel/metrics";
 
 const named = (...names) => names.map((name) => ({ name }));
 
@@ -12,6 +12,16 @@ test("loss comes first, runs of one metric share a chart, the system's come last
     { title: "lr", names: ["lr"] },
     { title: "system.cpu_percent", names: ["system.cpu_percent"] },
   ]);
+});
+
+test("a host's samples of one thing share a chart", () => {
+  const charts = chartsOf(named("host.network_sent_bytes_per_s", "host.memory_used_bytes", "host.memory_total_bytes", "host.cpu_percent"));
+  assert.deepEqual(charts, [
+    { title: "host.cpu_percent", names: ["host.cpu_percent"] },
+    { title: "host.memory_bytes", names: ["host.memory_total_bytes", "host.memory_used_bytes"] },
+    { title: "host.network_bytes_per_s", names: ["host.network_sent_bytes_per_s"] },
+  ]);
+  assert.equal(lineName("host.memory_used_bytes", { attempt: null, rank: 0 }, 1), "used");
 });
 
 test("a line is named by run, attempt and rank, as far as they tell lines apart", () => {
@@ -29,11 +39,4 @@ test("NaN and infinities break the line", () => {
 
 test("numbers are short and exact enough", () => {
   assert.deepEqual([0.43215, 1234567, 0.0000123, 0, null].map(plain), ["0.4322", "1,234,570", "1.23e-5", "0", "NaN"]);
-});
-
-test("an axis of time writes what tells its moments apart", () => {
-  const at = Date.UTC(2026, 2, 1, 12, 0, 5) / 1000;
-  assert.deepEqual(clock([at, at + 5]).map((text) => text.slice(-3)), [":05", ":10"]);
-  assert.match(clock([at, at + 600])[0], /^\d\d:\d\d$/);
-  assert.match(clock([at, at + 86400])[0], /^\d+ Mar$/);
 });
