@@ -18,6 +18,7 @@ const TITLE_WORDS = {
   "host.disk_bytes": "diskWords",
   "host.network_bytes_per_s": "networkWords",
 };
+const HOST_COLOURS = { "": 1, used: 1, total: 2, free: 3, received: 1, sent: 2 }; // each chart has its own
 const COLOURS = 6; // --series-1 ... of tokens.css
 
 class Charts {
@@ -30,6 +31,7 @@ class Charts {
     this.root = root;
     this.by = root.dataset.by ?? "step";
     this.span = Number(root.dataset.spanS ?? 0) * 1000;
+    if (this.span) for (const [name, colour] of Object.entries(HOST_COLOURS)) this.colours.set(this.wordOf(name), colour);
     this.shown = Number(root.dataset.shown ?? ALWAYS_SHOWN);
     this.list = root.querySelector("[data-chart-list]");
     this.more = root.querySelector("[data-chart-more]");
