@@ -223,8 +223,8 @@ class Panel {
       legend: { show: false },
       padding: [8, 8, 0, 0],
       cursor: { sync: { key: `charts ${by}` }, drag: { x: true, y: false, setScale: false }, points: { size: 6 } },
-      scales: { x: { time: by === "wall", ...(by === "wall" && { range: (_, least, greatest) => (least === greatest ? [least - 30, least + 30] : [least, greatest]) }) } },
-      axes: [{ ...axis, size: 28, values: (_, ticks) => (by === "step" ? ticks.map((tick) => tick.toLocaleString("en")) : moments(ticks)) }, { ...axis, size: 60, values: (_, ticks) => ticks.map(written) }],
+      scales: { x: { time: by === "wall", ...(by === "wall" && { range: ({ data: [xs] }, least, greatest) => (xs.length === 1 ? [xs[0] - 30, xs[0] + 30] : [least, greatest]) }) } },
+      axes: [{ ...axis, size: 28, space: by === "wall" ? 76 : 50, values: (_, ticks) => (by === "step" ? ticks.map((tick) => tick.toLocaleString("en")) : moments(ticks)) }, { ...axis, size: 60, values: (_, ticks) => ticks.map(written) }],
       series: [{}, ...this.lines.map(({ name, buckets }) => ({ label: name, stroke: this.charts.colourOf(name), width: 1.5, spanGaps: this.lines.length > 1, points: { show: buckets.length === 1 } }))],
       hooks: {
         setCursor: [(plot) => this.tell(plot.cursor.idx)],
