@@ -78,7 +78,7 @@ def token_list(request: HttpRequest) -> HttpResponse:
     if made is None:
         return _page(request, form, status=422)
     token, text = made
-    curl = f'curl {settings.PUBLIC_URL}/api/v1/me -H "Authorization: Bearer $TOKEN"'
+    curl = f'curl {settings.PUBLIC_URL}/api/v1/me -H "Authorization: Bearer $TOKEN"'  # never the value, as in jobs/curl.py
     return _page(request, TokenForm(), status=201, made=token, text=text, curl=curl)
 
 

@@ -18,6 +18,7 @@ const TITLE_WORDS = {
   "host.disk_bytes": "diskWords",
   "host.network_bytes_per_s": "networkWords",
 };
+const HOST_COLOURS = { "": 1, used: 1, total: 2, free: 3, received: 1, sent: 2 }; // each chart has its own
 const COLOURS = 6; // --series-1 ... of tokens.css
 
 class Charts {
@@ -30,6 +31,7 @@ class Charts {
     this.root = root;
     this.by = root.dataset.by ?? "step";
     this.span = Number(root.dataset.spanS ?? 0) * 1000;
+    if (this.span) for (const [name, colour] of Object.entries(HOST_COLOURS)) this.colours.set(this.wordOf(name), colour);
     this.shown = Number(root.dataset.shown ?? ALWAYS_SHOWN);
     this.list = root.querySelector("[data-chart-list]");
     this.more = root.querySelector("[data-chart-more]");
@@ -226,8 +228,8 @@ class Panel {
       legend: { show: false },
       padding: [8, 8, 0, 0],
       cursor: { sync: { key: `charts ${by}` }, drag: { x: true, y: false, setScale: false }, points: { size: 6 } },
-      scales: { x: { time: by === "wall", ...(by === "wall" && { range: (_, least, greatest) => (least === greatest ? [least - 30, least + 30] : [least, greatest]) }) } },
-      axes: [{ ...axis, size: 28, values: (_, ticks) => (by === "step" ? ticks.map((tick) => tick.toLocaleString("en")) : moments(ticks)) }, { ...axis, size: 60, values: (_, ticks) => ticks.map(written) }],
+      scales: { x: { time: by === "wall", ...(by === "wall" && { range: ({ data: [xs] }, least, greatest) => (xs.length === 1 ? [xs[0] - 30, xs[0] + 30] : [least, greatest]) }) } },
+      axes: [{ ...axis, size: 28, space: by === "wall" ? 76 : 50, values: (_, ticks) => (by === "step" ? ticks.map((tick) => tick.toLocaleString("en")) : moments(ticks)) }, { ...axis, size: 60, values: (_, ticks) => ticks.map(written) }],
       series: [{}, ...this.lines.map(({ name, buckets }) => ({ label: name, stroke: this.charts.colourOf(name), width: 1.5, spanGaps: this.lines.length > 1, points: { show: buckets.length === 1 } }))],
       hooks: {
         setCursor: [(plot) => this.tell(plot.cursor.idx)],
