@@ -162,7 +162,7 @@ def _bearer(request: HttpRequest) -> str:
 def _body(request: HttpRequest) -> dict[str, Any]:
     try:
         body = json.loads(request.body or b"{}")
-    except ValueError:
+    except (ValueError, RecursionError):
         body = None
     if not isinstance(body, dict):
         raise Invalid({"": _("The body must be a JSON object.")}, code="not-json")

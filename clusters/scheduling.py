@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 from uuid import UUID
 
@@ -24,9 +24,7 @@ PLACED_A_COMMIT = 50
 
 def schedule(*, now: datetime) -> int:
     """One pass over all that wait: start what fits, leave the others their reason. Returns how many were placed."""
-    line = [
-        Waiting(pk, Request.from_json(request)) for pk, request in Workload.objects.waiting().values_list("pk", "request_json")
-    ]
+    line = list(_line())
     if not line:
         return 0
     decisions = [(waiting.workload, decision) for waiting, decision in plan(line, inventory())]
@@ -38,6 +36,15 @@ def schedule(*, now: datetime) -> int:
             placed += sum(_apply(workload, choice, now=now) for workload, choice in choices[start : start + PLACED_A_COMMIT])
     _leave_reasons((workload, decision) for workload, decision in decisions if isinstance(decision, Refusal))
     return placed
+
+
+def _line() -> Iterator[Waiting]:
+    """Those that wait, in their order. One that cannot be read keeps no other waiting."""
+    for pk, request in Workload.objects.waiting().values_list("pk", "request_json"):
+        try:
+            yield Waiting(pk, Request.from_json(request))
+        except (KeyError, TypeError, ValueError):
+            logger.exception("not a request workload=%s", pk)
 
 
 def inventory() -> Inventory:

@@ -17,7 +17,7 @@ class Request:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Request:
-        return cls(accelerator=data["accelerator"], chips=int(data["chips"]), cluster=data.get("cluster", ""))
+        return cls(accelerator=str(data["accelerator"]), chips=int(data["chips"]), cluster=str(data.get("cluster") or ""))
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)

@@ -57,8 +57,8 @@ def _table(choices: type[TextChoices], moves: Mapping[str, frozenset[str]], comm
 
 
 def _comments(choices: type[TextChoices], module: ModuleType) -> dict[str, str]:
-    """The comment above each state."""
-    source = inspect.getsource(module)
+    """The comment above each state, in its own class: others have states of the same name."""
+    source = inspect.getsource(choices)
     found = {}
     for choice in choices:
         if comment := re.search(rf'^    # (.*)\n    {choice.name} = "{choice.value}"', source, re.MULTILINE):

@@ -23,6 +23,8 @@ from projects.errors import Invalid
 from projects.models import Project
 
 MOST_A_PAGE = 200
+MOST_CHARACTERS = 300  # of a name, a text or a label that is looked for
+MOST_LABELS = 50
 ME = "me"  # the owner who asks
 ONE_VALUE = ("project", "owner", "definition", "accelerator", "cluster", "text")
 
@@ -46,7 +48,7 @@ class Filter:
         one = {name: query.get(name, "").strip() for name in ONE_VALUE}
         states = tuple(dict.fromkeys(state for state in query.getlist("state") if state))
         labels = [text for text in query.getlist("label") if text]
-        wrong = {name: _("there is nothing of this name") for name, text in one.items() if not is_storable(text)}
+        wrong = {name: _("there is nothing of this name") for name, text in one.items() if not _is_name(text)}
         if unknown := [state for state in states if state not in JobState.values]:
             wrong["state"] = _("there is no state %(name)s; known are %(known)s") % {
                 "name": ", ".join(unknown),
@@ -56,7 +58,7 @@ class Filter:
             wrong["accelerator"] = _("there is no such accelerator; known are %(known)s") % {
                 "known": ", ".join(catalogue.CATALOGUE)
             }
-        if any("=" not in text or not is_storable(text) for text in labels):
+        if len(labels) > MOST_LABELS or any("=" not in text or not _is_name(text) for text in labels):
             wrong["label"] = _("a label is written key=value")
         if wrong:
             raise Invalid(wrong)
@@ -127,6 +129,10 @@ def matching(wanted: Filter, by: Actor) -> Any:  # a JobQuerySet, which mypy kno
         projects = visible_projects(by)
     _check_names(wanted, by)
     return Job.objects.filter(*_conditions(wanted, by), project__in=projects)
+
+
+def _is_name(text: str) -> bool:
+    return len(text) <= MOST_CHARACTERS and is_storable(text)
 
 
 def _conditions(wanted: Filter, by: Actor) -> Iterator[Any]:

@@ -43,8 +43,8 @@ def _open(request: HttpRequest) -> HttpResponse:
     """Filled in as the definition has it, or as the job `from` was launched."""
     by = Actor.of(request)
     if old := request.GET.get("from"):
-        if not old.isdecimal():
-            raise NotFound("no-such-job", _("There is no job %(number)s.") % {"number": old})
+        if not _is_number(old):
+            raise NotFound("no-such-job", _("There is no job %(number)s.") % {"number": old[:18]})
         job = services.get_job(by, int(old), may="jobs.launch")
         version = definitions.get_version(job.project, job.version.definition.slug)
         return _page(request, by, job.project, LaunchForm.of_job(job, version))
@@ -182,7 +182,11 @@ def _chosen_definition(project: Project, slug: str, by: Actor) -> JobDefinition 
 def _old(request: HttpRequest) -> str:
     """The number of the job that the form was filled from."""
     text = request.POST.get("from", "") or request.GET.get("from", "")
-    return text if text.isdecimal() else ""
+    return text if _is_number(text) else ""
+
+
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.isdecimal() and len(text) <= 18
 
 
 def _name(text: str) -> str:

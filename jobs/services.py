@@ -164,7 +164,7 @@ def request_of(resources: Mapping[str, Any]) -> Request:
     if not isinstance(chips, int) or isinstance(chips, bool) or not 1 <= chips <= 10_000:
         wrong["resources.chips"] = _("a whole number from 1 is needed")
     known = [name for name, has in clusters if has == accelerator]
-    if cluster and cluster not in known:
+    if not isinstance(cluster, str) or (cluster and cluster not in known):
         wrong["resources.cluster"] = _("there is no such cluster; there is %(known)s") % {
             "known": ", ".join(known) or _("none yet")
         }

@@ -14,6 +14,10 @@ from jobs.models import Attempt, Job, JobDefinition
 from jobs.progress import Progress
 from projects.errors import Invalid
 
+MOST_LEVELS = 50  # of lists and objects in one another
+MOST_VALUE_BYTES = 100_000  # of one variable: Linux takes 128 KiB
+MOST_ENVIRONMENT_BYTES = 500_000  # of all that a launch sets
+
 
 @dataclass(frozen=True)
 class Launch:
@@ -51,7 +55,11 @@ class Launch:
         }
         wrong |= {name: _("is needed") for name in ("project", "definition") if name not in body}
         wrong |= {name: check.__doc__ or "" for name, check in checks.items() if name in body and not check(body[name])}
-        wrong |= {name: _("holds a NUL or half a character") for name in set(body) - set(wrong) if not is_storable(body[name])}
+        wrong |= {
+            name: _("holds a NUL or half a character, or is nested too deeply")
+            for name in set(body) - set(wrong)
+            if not is_storable(body[name])
+        }
         wrong |= _too_long(body) if not wrong else {}
         if wrong:
             raise Invalid(wrong)
@@ -78,12 +86,12 @@ def _is_names(value: Any) -> bool:
     return isinstance(value, list) and all(isinstance(name, str) for name in value)
 
 
-def is_storable(value: Any) -> bool:
-    """JSON carries NUL and halves of surrogate pairs, databases and command lines do not."""
+def is_storable(value: Any, levels: int = MOST_LEVELS) -> bool:
+    """JSON carries NUL and halves of surrogate pairs, databases and command lines do not; nor what is nested for ever."""
     if isinstance(value, Mapping):
-        return all(is_storable(name) and is_storable(part) for name, part in value.items())
+        return levels > 0 and all(is_storable(name) and is_storable(part, levels - 1) for name, part in value.items())
     if isinstance(value, list):
-        return all(map(is_storable, value))
+        return levels > 0 and all(is_storable(part, levels - 1) for part in value)
     return not isinstance(value, str) or ("\0" not in value and value.encode(errors="ignore").decode() == value)
 
 
@@ -96,6 +104,11 @@ def _too_long(body: Mapping[str, Any]) -> dict[str, str]:
     for name in body.get("environment", {}):
         if not name or "=" in name or "\0" in name or name.startswith("PANEL_"):
             wrong[f"environment.{name}"] = _("not a name for a variable; those that begin with PANEL_ are the panel's")
+        elif len(body["environment"][name].encode()) > MOST_VALUE_BYTES:
+            wrong[f"environment.{name}"] = _("at most %(most)s bytes") % {"most": MOST_VALUE_BYTES}
+    total = sum(len(name) + len(value) for name, value in body.get("environment", {}).items())
+    if not wrong and total > MOST_ENVIRONMENT_BYTES:
+        wrong["environment"] = _("at most %(most)s bytes in all") % {"most": MOST_ENVIRONMENT_BYTES}
     return wrong
 
 

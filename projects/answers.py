@@ -107,6 +107,8 @@ def _as_panel_error(exc: Exception) -> PanelError | None:
             error = Forbidden("forbidden", str(exc) or _("You may not do this."))
         case ValidationError():
             error = Invalid(_fields_of(exc))
+        case RecursionError():  # of JSON whose lists never end
+            error = Invalid({"": _("The body is nested too deeply.")}, code="not-json")
         case exceptions.ValidationError():
             error = Invalid(dict(_paths(exc.detail)))
         case exceptions.NotAuthenticated():

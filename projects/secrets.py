@@ -74,6 +74,8 @@ def _check(name: str, value: str) -> None:
         secret_name(name)
     except ValidationError as error:
         raise Invalid({"name": " ".join(error.messages)}) from None
+    if name.startswith("PANEL_"):
+        raise Invalid({"name": _("Names that begin with PANEL_ are the panel's own.")})
     try:
         size_bytes = len(value.encode())
     except UnicodeEncodeError:  # half of a surrogate pair, which JSON can carry

@@ -179,3 +179,15 @@ def test_an_uncordoned_host_is_in_the_next_pass():
     assert scheduling.schedule(now=NOON) == 0
     hosts.uncordon(host=host, by=operator, now=NOON)
     assert scheduling.schedule(now=NOON) == 1
+
+
+def test_a_request_that_cannot_be_read_keeps_no_other_waiting():
+    host = a_host(chips=1)
+    broken, sound = a_workload(now=NOON), a_workload(now=NOON)
+    Workload.objects.filter(pk=broken.pk).update(request_json={"chips": "many"})
+    assert scheduling.schedule(now=NOON) == 1
+    assert (steps.state(broken)[0], steps.state(sound)[0], Chip.objects.filter(host=host, workload=None).count()) == (
+        "waiting",
+        "ordered",
+        0,
+    )

@@ -11,7 +11,7 @@ from jobs import urls
 from jobs.models import Job
 from projects.models import AuditEntry
 from tests.clusters import steps
-from tests.factories import NOON, a_definition, a_host, a_job, a_project
+from tests.factories import NOON, a_definition, a_host, a_job, a_project, a_token
 
 pytestmark = pytest.mark.django_db
 JOBS = "/api/v1/jobs"
@@ -23,6 +23,10 @@ def told(answer):
     body = answer.json()
     assert sorted(body) == ["code", "details", "message"] and body["message"]
     return answer.status_code, body["code"]
+
+
+def nested(levels):
+    return [nested(levels - 1)] if levels else "x"
 
 
 def numbers(answer):
@@ -103,6 +107,12 @@ def test_who_may_not_launch_launches_nothing(script, vision, who, scope, refused
         ),
         (BODY | {"parameters": {"command": ""}}, ["parameters.command"]),
         (BODY | {"resources": {"chips": 0}}, ["resources.chips"]),
+        (BODY | {"resources": {"cluster": []}}, ["resources.cluster"]),
+        (BODY | {"resources": {"cluster": {}}}, ["resources.cluster"]),
+        (BODY | {"resources": {"accelerator": []}}, ["resources.accelerator"]),
+        (BODY | {"parameters": {"command": nested(60)}}, ["parameters"]),
+        (BODY | {"environment": {"A": "x" * 100_001}}, ["environment.A"]),
+        (BODY | {"environment": {str(i): "x" * 99_000 for i in range(6)}}, ["environment"]),
         (BODY | {"secrets": ["NONE"]}, ["secrets.NONE"]),
         (BODY | {"environment": {"A": "nul\0"}}, ["environment"]),
         (BODY | {"name": "nul\0"}, ["name"]),
@@ -118,6 +128,14 @@ def test_wrong_fields_of_a_launch_are_named(script, vision, body, fields):
     answer = script(vision.member).post(JOBS, body)
     assert (told(answer), sorted(answer.json()["details"])) == ((422, "invalid"), fields)
     assert not Job.objects.exists()
+
+
+@pytest.mark.parametrize("body", ["[" * 100_000, '{"a":' * 100_000, "{", "\x00"])
+def test_what_is_no_json_or_never_ends_is_refused(vision, client, body):
+    _token, text = a_token(user=vision.member)
+    answer = client.post(JOBS, body, content_type="application/json", headers={"Authorization": f"Bearer {text}"})
+    assert answer.status_code in (400, 422)
+    assert answer.json()["code"]
 
 
 def test_an_unknown_definition_is_named_with_those_that_there_are(script, vision):

@@ -121,6 +121,8 @@ def test_me_is_who_asks(vision, script, jobs):
         ("cluster=none", ["cluster"]),
         ("label=sweep", ["label"]),
         ("text=nul%00", ["text"]),
+        (f"text={'a' * 60_000}", ["text"]),
+        (f"label=a%3D{'a' * 400}", ["label"]),
         ("owner=nul%00&cluster=nul%00&label=a%3Dnul%00", ["cluster", "label", "owner"]),
         ("state=asleep&cursor=x&limit=y&label=a", ["cursor", "label", "limit", "state"]),
     ],

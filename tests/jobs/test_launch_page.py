@@ -393,3 +393,8 @@ def test_the_request_that_is_shown_launches_the_same(as_, vision, script):
     as_(vision.member).post(NEW, sent)
     one, other = Job.objects.get(pk=number), Job.objects.exclude(pk=number).get()
     assert (one.spec, one.request, one.parameters, one.labels) == (other.spec, other.request, other.parameters, other.labels)
+
+
+@pytest.mark.parametrize("number", ["9" * 5000, "-1", "x", "\u0663", "99999999999999999999"])
+def test_what_is_no_jobs_number_is_not_found(as_, vision, number):
+    assert as_(vision.member).get(NEW, {"from": number}).status_code == 404
