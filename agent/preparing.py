@@ -119,6 +119,9 @@ class Preparer:
                 yield makings, digest
 
     def _provide_source(self, folder: WorkloadFolder, source: dict[str, str]) -> None:
+        if source.get("kind") in ("archive", "git"):  # what a copy that was broken off has left cannot be written over
+            shutil.rmtree(folder.work, ignore_errors=True)
+            folder.make_rank_folder()
         if source.get("kind") == "archive":
             try:
                 sources.provide(self._source_root, source["digest"], self._fetch_source, folder.work)

@@ -170,17 +170,20 @@ class Ranks:
 
     def _clear(self, folder: WorkloadFolder, started: dict[str, object]) -> None:
         """Nobody watches it any more: end what is left, then say so."""
-        if started.get("by") == "agent":
-            _end(folder, CAUSE_NOT_STARTED, "")
-        elif _kill_marked(folder):
+        if _kill_marked(folder):
             logger.warning("supervisor gone, ending what it left workload=%s", folder)
+        elif started.get("by") == "agent":
+            _end(folder, CAUSE_NOT_STARTED, "")
         else:
             _end(folder, CAUSE_SUPERVISOR_LOST, "")
 
 
 def _never_start(folder: WorkloadFolder, why: str) -> None:
-    """Spend the rank's one start, so that a supervisor that is still on its way finds it spent; then say so."""
-    if folder.spend_start():
+    """Spend the rank's one start, so that a supervisor that is still on its way finds it spent; then say so.
+
+    Where the folder was deleted while it ran, something of it is left: that ends first.
+    """
+    if folder.spend_start() and not _kill_marked(folder):
         _end(folder, CAUSE_NOT_STARTED, why)
 
 

@@ -5,10 +5,13 @@ What hosts get holds plain files only, whatever tool made the upload: the same f
 
 from __future__ import annotations
 
+import lzma
 import shutil
+import struct
 import tarfile
 import tempfile
 import zipfile
+import zlib
 from pathlib import Path, PurePosixPath
 from typing import IO
 
@@ -17,9 +20,22 @@ from django.utils.translation import gettext as _
 
 from projects.errors import Invalid
 
-MOST_ENTRIES = 100_000
+MOST_ENTRIES = 100_000  # hosts take as many (agent/sources.py)
+MOST_HEADER_BYTES = 64 * 1024
+EXTENDED = {tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.SOLARIS_XHDTYPE, tarfile.GNUTYPE_LONGNAME, tarfile.GNUTYPE_LONGLINK}
 # What the two readers raise for what they cannot read; RuntimeError is zipfile's for a password.
-BROKEN = (tarfile.TarError, zipfile.BadZipFile, EOFError, ValueError, RuntimeError, NotImplementedError, OSError)
+BROKEN = (
+    tarfile.TarError,
+    zipfile.BadZipFile,
+    zlib.error,
+    lzma.LZMAError,
+    struct.error,
+    EOFError,
+    ValueError,
+    RuntimeError,
+    NotImplementedError,
+    OSError,
+)
 KINDS = ".tar.gz, .tgz, .tar.xz, .tar.bz2, .tar, .zip"
 
 
@@ -39,11 +55,22 @@ def folder() -> tempfile.TemporaryDirectory[str]:
     return tempfile.TemporaryDirectory(prefix="source-")
 
 
+class _Entry(tarfile.TarInfo):
+    """tarfile reads a long name and other extended headers whole before it hands out the entry that they are of."""
+
+    @classmethod
+    def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> _Entry:
+        entry = super().frombuf(buf, encoding, errors)
+        if entry.type in EXTENDED and entry.size > MOST_HEADER_BYTES:
+            raise _refused(_("one of its headers is larger than %(kib)s KiB") % {"kib": MOST_HEADER_BYTES // 1024})
+        return entry
+
+
 def _untar(file: IO[bytes], into: Path) -> None:
     """By hand, as tarfile's own filters are missing in the Python 3.11 of some distributions."""
     links: list[tuple[Path, tarfile.TarInfo]] = []
     room = settings.SOURCE_MAX_UNPACKED_BYTES
-    with tarfile.open(fileobj=file, mode="r:*") as archive:
+    with tarfile.open(fileobj=file, mode="r:*", tarinfo=_Entry) as archive:
         for count, entry in enumerate(archive):
             room -= entry.size
             _check_room(room, count)
@@ -56,11 +83,24 @@ def _untar(file: IO[bytes], into: Path) -> None:
                 links.append((target, entry))
             else:
                 raise _refused(_("%(name)s is neither a file nor a folder") % {"name": entry.name})
+        _read_to_the_end(archive)
     for target, entry in links:  # last: nothing is ever written through one
         _link(target, entry, into)
     for target, entry in links:  # when all are there: one may lead out by way of another
         if not target.resolve().is_relative_to(into.resolve()):
             raise _refused(_("%(name)s links to a place outside of its folder") % {"name": entry.name})
+        if target.is_dir():
+            raise _refused(_("%(name)s is a link to a folder, which cannot be packed") % {"name": entry.name})
+        if target.is_file():  # it is packed as what it leads to
+            room -= target.stat().st_size
+            _check_room(room, count=0)
+
+
+def _read_to_the_end(archive: tarfile.TarFile) -> None:
+    """What compression says of the whole stands behind the last entry. Raises what it finds wrong."""
+    assert archive.fileobj is not None
+    while archive.fileobj.read(1024**2):
+        pass
 
 
 def _link(target: Path, entry: tarfile.TarInfo, into: Path) -> None:
@@ -100,7 +140,7 @@ def _unzip(file: IO[bytes], into: Path) -> None:
 
 
 def _check_room(room: int, count: int) -> None:
-    if room < 0 or count > MOST_ENTRIES:
+    if room < 0 or count >= MOST_ENTRIES:
         raise _refused(
             _("it holds more than %(entries)s files or %(mib)s MiB")
             % {"entries": MOST_ENTRIES, "mib": int(settings.SOURCE_MAX_UNPACKED_BYTES) // 1024**2}

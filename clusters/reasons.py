@@ -38,6 +38,7 @@ SENTENCES = {
     "prepare-deadline": _("Preparing took longer than %(seconds)s s (step: %(step)s)."),
     "barrier-deadline": _("Not all ranks were ready within %(seconds)s s."),
     "rank-ended": _("Rank %(rank)s ended, so the others were stopped."),
+    "folder-gone": _("Its folder on %(host)s was deleted while it ran, so it was ended; its last output may be lost."),
     "panel-stopped": _("The panel's own end stopped it."),
     "preempted": _("Work of a higher priority took its chips."),
     # How it ended

@@ -23,8 +23,12 @@ def forget_old(*, now: datetime) -> dict[str, int]:
     if settings.LOG_KEEP_DAYS:
         before = now - timedelta(days=settings.LOG_KEEP_DAYS)
         for log_id in retention.logs_of(_over(retention.workloads_with_logs(before), before)):
-            retention.forget_log(log_id)
-            gone["logs"] += 1
+            try:
+                retention.forget_log(log_id)
+            except OSError:  # the storage's trouble with one: the others go, and it goes tomorrow
+                logger.exception("not forgotten log=%d", log_id)
+            else:
+                gone["logs"] += 1
     if settings.METRIC_KEEP_DAYS:
         before = now - timedelta(days=settings.METRIC_KEEP_DAYS)
         for workload_id in _over(retention.workloads_with_metrics(), before):

@@ -96,8 +96,9 @@ def _apply(workload_id: UUID, choice: Choice, *, now: datetime) -> bool:
 
 
 def _take_chips(workload: Workload, place: Place) -> bool:
-    taken = Chip.objects.filter(host_id=place.host, number__in=place.chips, workload=None).update(workload=workload)
-    return taken == len(place.chips)
+    """On a host that is still ready: it may have been cordoned or retired since the look at all of them."""
+    free = Chip.objects.filter(host_id=place.host, host__state=HostState.READY, workload=None)
+    return free.filter(number__in=place.chips).update(workload=workload) == len(place.chips)
 
 
 def _leave_reasons(refusals: Iterable[tuple[UUID, Refusal]]) -> None:

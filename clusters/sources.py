@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import gzip
 import hashlib
-import io
 import os
 import tarfile
+import tempfile
 from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import IO, Any
 
 from django.conf import settings
-from django.core.files.base import ContentFile
+from django.core.files.base import File
 from django.core.files.storage import storages
 from django.db import transaction
 from django.utils.translation import gettext as _
@@ -108,13 +108,16 @@ def _archive(source: Source) -> dict[str, Any]:
     return {"kind": "archive", "digest": source.digest, "title": source.title}
 
 
-def keep(archive: bytes, *, title: str) -> Source:
+def keep(archive: IO[bytes], *, title: str) -> Source:
     """Store an archive under its digest; the same bytes are stored once."""
-    digest = hashlib.sha256(archive).hexdigest()
+    digest, size_bytes = _digest(archive)
     storage, path = storages["default"], _path(digest)
-    if not storage.exists(path):
-        storage.save(path, ContentFile(archive))
-    source, _made = Source.objects.get_or_create(digest=digest, defaults={"title": title, "size_bytes": len(archive)})
+    if not storage.exists(path) or storage.size(path) != size_bytes:  # a save that was broken off left less
+        storage.delete(path)
+        saved = storage.save(path, File(archive))
+        if saved != path:  # someone was faster with the same bytes
+            storage.delete(saved)
+    source, _made = Source.objects.get_or_create(digest=digest, defaults={"title": title, "size_bytes": size_bytes})
     return source
 
 
@@ -125,17 +128,31 @@ def open_archive(digest: str) -> IO[bytes]:
     return storages["default"].open(_path(digest))
 
 
-def packed(folder: Path) -> bytes:
-    """The folder as tar.gz; the same files make the same bytes, whoever owns them and whenever they were written."""
-    plain = io.BytesIO()
-    with tarfile.open(fileobj=plain, mode="w", format=tarfile.PAX_FORMAT) as archive:
+def packed(folder: Path) -> IO[bytes]:
+    """The folder as tar.gz, in a file without a name; the same files make the same bytes, whoever owns them and since when."""
+    made = tempfile.TemporaryFile()  # noqa: SIM115  whoever gets it closes it
+    with (
+        gzip.GzipFile(filename="", fileobj=made, mode="wb", mtime=0) as stream,
+        tarfile.open(fileobj=stream, mode="w|", format=tarfile.PAX_FORMAT) as archive,
+    ):
         for path in sorted(folder.rglob("*")):
             if path.is_file() and not IGNORED.intersection(path.parts):
                 entry = tarfile.TarInfo(str(path.relative_to(folder)))
                 entry.size, entry.mode = path.stat().st_size, 0o755 if path.stat().st_mode & 0o100 else 0o644
                 with path.open("rb") as file:
                     archive.addfile(entry, file)
-    return gzip.compress(plain.getvalue(), mtime=0)
+    made.seek(0)
+    return made
+
+
+def _digest(archive: IO[bytes]) -> tuple[str, int]:
+    """(sha256, bytes) of a file, which then stands at its start again."""
+    digest, size_bytes = hashlib.sha256(), 0
+    while part := archive.read(1024**2):
+        digest.update(part)
+        size_bytes += len(part)
+    archive.seek(0)
+    return digest.hexdigest(), size_bytes
 
 
 def _path(digest: str) -> str:

@@ -13,7 +13,7 @@ from django.db.models import F, Q
 
 from agent import protocol
 from clusters import chores, fetches, silence, workloads
-from clusters.models import Order, Rank, Workload
+from clusters.models import Host, Order, Rank, Workload
 from clusters.states import Outcome, RankState, Wanted, WorkloadState
 from monitoring.streams import client
 
@@ -98,7 +98,11 @@ def end_unresolved(*, now: datetime) -> None:
 def stop_overdue(*, now: datetime) -> None:
     """preparing, ready and running past their deadlines -> stopping, with a reason that names the deadline."""
     for workload, code, seconds, step in _overdue(now):
-        workloads.want_stop(workload.pk, code=code, grace_s=workload.spec.stop_grace_s, now=now, seconds=seconds, step=step)
+        with transaction.atomic():
+            locked = Workload.objects.locked(workload.pk)
+            if (locked.state, locked.moved_at) == (workload.state, workload.moved_at):  # else it has just gone on
+                grace_s = workload.spec.stop_grace_s
+                workloads.want_stop(workload.pk, code=code, grace_s=grace_s, now=now, seconds=seconds, step=step)
 
 
 def _overdue(now: datetime) -> Iterable[tuple[Workload, str, int, str]]:
@@ -134,5 +138,6 @@ def lose_silent(silent: dict[UUID, float], *, now: datetime) -> None:
             continue
         with transaction.atomic():
             workload = Workload.objects.locked(rank.workload_id)
-            if workload.state not in (WorkloadState.EXITED, WorkloadState.LOST):
+            is_silent = Host.objects.filter(pk=rank.host_id, heard_at=rank.host.heard_at).exists()  # not heard since it was read
+            if is_silent and workload.state not in (WorkloadState.EXITED, WorkloadState.LOST):
                 workloads.lose(workload, host=rank.host.name, silent_s=int(silence_s), now=now)

@@ -9,6 +9,7 @@ from uuid import UUID
 from django.conf import settings
 from django.db import transaction
 from django.db.models import F
+from django.db.models.functions import Greatest
 
 from agent import protocol
 from clusters import chores, orders, reasons
@@ -154,7 +155,9 @@ def end_rank(
     rank.exit_code, rank.signal, rank.detail = exit_code, signal, detail[:500]
     rank.save(update_fields=["state", "cause", "ended_at", "exit_code", "signal", "detail"])
     Chip.objects.filter(workload_id=rank.workload_id, host_id=rank.host_id).update(workload=None)
-    Lease.objects.filter(workload_id=rank.workload_id, host_id=rank.host_id, to_ms=None).update(to_ms=int(now.timestamp() * 1000))
+    # Whoever asked took `now` before it waited for the row's lock, and the chips may have been taken in between.
+    to_ms = Greatest(F("from_ms"), int(now.timestamp() * 1000))
+    Lease.objects.filter(workload_id=rank.workload_id, host_id=rank.host_id, to_ms=None).update(to_ms=to_ms)
     orders.confirm(rank.host_id, rank.workload_id, now=now)
     wake("scheduler")
 
@@ -205,6 +208,8 @@ def _outcome(workload: Workload, ranks: list[Rank]) -> tuple[str, str, dict[str,
     own_end = (protocol.CAUSE_EXITED, protocol.CAUSE_SIGNALED)
     if all(rank.cause == protocol.CAUSE_EXITED and rank.exit_code == 0 for rank in ranks):
         return Outcome.SUCCEEDED, "succeeded", {}
+    if workload.stop_code == "folder-gone":  # how its processes ended then says nothing of them
+        return Outcome.FAILED, workload.stop_code, workload.stop_data
     unforced = [rank for rank in ranks if rank.cause not in (protocol.CAUSE_STOPPED, protocol.CAUSE_NOT_STARTED)]
     failures = [rank for rank in unforced if not (rank.cause == protocol.CAUSE_EXITED and rank.exit_code == 0)]
     if failures:

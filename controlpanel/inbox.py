@@ -113,6 +113,7 @@ class Inbox:
     # -- Taking ----------------------------------------------------------------------------------------
 
     def _take(self, batch: Batch, *, now: datetime) -> None:
+        batch = {host: entries for host, entries in batch.items() if host in self.hosts}  # one may have been retired meanwhile
         works = [work for host, entries in batch.items() for work in self._sorted(self.hosts[host], entries, now)]
         works.sort(key=lambda work: work.file)  # files begin with the workload's id: locks go in that order
         acks: dict[UUID, Acks] = defaultdict(Acks)

@@ -1,6 +1,6 @@
 """Settings of the panel: one file, everything from the environment, each with a default that works on a laptop.
 
-A wrong value fails loudly at start: here, or in a system check (controlpanel/checks.py).
+A wrong value fails loudly at start.
 """
 
 from __future__ import annotations
@@ -90,7 +90,6 @@ else:
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 # -- Deadlines of the road, in seconds (the table of states in docs/states.md) ------------------------------
-HEARTBEAT_S = _number("HEARTBEAT_S", 3)  # how often a host says that it lives
 PLACE_SILENT_S = _number("PLACE_SILENT_S", 15)  # placement skips a host that was silent for so long
 CLAIM_DEADLINE_S = _number("CLAIM_DEADLINE_S", 60)  # an order that nobody claimed ends
 CLAIM_SILENT_S = _number("CLAIM_SILENT_S", 30)  # the same when its host is silent
@@ -98,7 +97,7 @@ SOURCE_DEADLINE_S = _number("SOURCE_DEADLINE_S", 60)  # a git ref resolved to a 
 PREPARE_DEADLINE_S = _number("PREPARE_DEADLINE_S", 600)  # source fetched
 BUILD_DEADLINE_S = _number("BUILD_DEADLINE_S", 3600)  # runtime built
 BARRIER_DEADLINE_S = _number("BARRIER_DEADLINE_S", 600)  # all ranks of a gang ready
-KILL_S = _number("KILL_S", 10)  # from KILL to "nothing is left"
+FOLDER_GONE_S = _number("FOLDER_GONE_S", 30)  # a host does not know what it claimed so long ago: its folder was deleted
 SECOND_AGENT_S = _number("SECOND_AGENT_S", 60)  # another agent of the same host heard within: 409
 PANEL_GAP_S = _number("PANEL_GAP_S", 10)  # the inbox did not read for so long: hosts' silence counts anew
 LOOP_HOLD_S = _number("LOOP_HOLD_S", 10)  # a loop's holder that says nothing for so long has lost it

@@ -117,7 +117,9 @@ def _parts(options: argparse.Namespace, var: Path, environment: dict[str, str]) 
                 "controlpanel.celery",
                 "worker",
                 "--pool",
-                "solo",
+                "threads",  # a git server that does not answer holds up no other chore
+                "--concurrency",
+                "4",
                 "-B",
                 "-Q",
                 "panel",

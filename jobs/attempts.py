@@ -52,19 +52,26 @@ def begin_due(*, now: datetime) -> int:
     """Begin the next attempt of each job whose delay is over; returns how many."""
     due = list(Job.objects.filter(retry_at__lte=now).order_by("retry_at", "pk").values_list("pk", flat=True)[:BATCH])
     for pk in due:
-        with transaction.atomic():
-            job = Job.objects.locked(pk)
-            if job.retry_at is None:  # canceled meanwhile
-                continue
-            last = job.attempts.select_related("workload").last()
-            assert last and job.subject
-            job.retry_at = None
-            job.save(update_fields=["retry_at"])
-            # A host's trouble costs nobody their place in the line.
-            attempt = begin(job, queued_at=last.workload.queued_at if last.retried_as == Cause.HOST_LOST else now, now=now)
-            sentence = _("Attempt %(number)s waits for its chips.") % {"number": attempt.number}
-            events.record(job.subject, "attempt.begun", sentence, at=now, attempt=attempt.number)
+        try:
+            _begin_due(pk, now=now)
+        except Exception:
+            logger.exception("cannot begin the next attempt job=%s", pk)
     return len(due)
+
+
+def _begin_due(pk: int, *, now: datetime) -> None:
+    with transaction.atomic():
+        job = Job.objects.locked(pk)
+        if job.retry_at is None:  # canceled meanwhile
+            return
+        last = job.attempts.select_related("workload").last()
+        assert last and job.subject
+        job.retry_at = None
+        job.save(update_fields=["retry_at"])
+        # A host's trouble costs nobody their place in the line.
+        attempt = begin(job, queued_at=last.workload.queued_at if last.retried_as == Cause.HOST_LOST else now, now=now)
+        sentence = _("Attempt %(number)s waits for its chips.") % {"number": attempt.number}
+        events.record(job.subject, "attempt.begun", sentence, at=now, attempt=attempt.number)
 
 
 def follow(*, now: datetime) -> int:
@@ -115,8 +122,8 @@ def _take_news(job: Job, workload: Workload, *, now: datetime) -> None:
 
 def _try_again(job: Job, workload: Workload, *, now: datetime) -> bool:
     """failed -> queued until its next attempt, when the budget of the cause allows one and nobody has canceled it."""
-    if job.state == JobState.STOPPING and job.reason_code == "canceled":
-        return False
+    if workload.stop_code not in ("", "rank-ended") or (job.state == JobState.STOPPING and job.reason_code == "canceled"):
+        return False  # someone or a deadline wanted its end
     spent = Counter(job.attempts.exclude(retried_as="").values_list("retried_as", flat=True))
     again = retries.decide(job.retries, workload.reason_code, spent)
     if again is None:

@@ -143,6 +143,10 @@ def cancel(*, job: Job, by: Actor, now: datetime, force: bool = False) -> Job:
             attempts.move(job, JobState.CANCELED, code="canceled", data={"by": name}, now=now, by_name=name)
             return job
         Workload.objects.locked(job.workload_id)  # before the event locks the subject: a claim and a report go that way
+        if job.state == JobState.STOPPING and job.reason_code != "canceled":  # it stops already, and is not tried again now
+            Job.objects.filter(pk=job.pk).update(reason_code="canceled", reason_data={"by": name})
+            job.reason_code, job.reason_data = "canceled", {"by": name}
+            events.record(job.subject, "job.stopping", job.why[1], at=now, by_name=name, reason="canceled", by=name)
         if job.state != JobState.STOPPING:
             attempts.move(job, JobState.STOPPING, code="canceled", data={"by": name}, now=now, by_name=name)
         workloads.want_stop(job.workload_id, code="canceled", grace_s=0 if force else job.spec.stop_grace_s, now=now, by=name)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import secrets as random
 import shlex
 from typing import Any
 
@@ -23,6 +24,7 @@ from jobs.models import Attempt, Job
 from jobs.retries import Policy
 from monitoring import events, logs
 from monitoring.models import Event
+from projects import idempotency
 from projects.access import rights_in, visible_projects
 from projects.actors import Actor
 
@@ -73,8 +75,14 @@ def create_cancellation(request: HttpRequest, number: int) -> HttpResponse:
 @require_POST
 def create_relaunch(request: HttpRequest, number: int) -> HttpResponse:
     by = Actor.of(request)
-    job = services.relaunch(job=services.get_job(by, number, may="jobs.launch"), by=by, now=timezone.now())
-    return redirect("job", job.pk)
+    old = services.get_job(by, number, may="jobs.launch")
+    key = request.POST.get("key") or random.token_urlsafe(16)
+
+    def make() -> idempotency.Answer:
+        return 201, {"number": services.relaunch(job=old, by=by, now=timezone.now()).pk}
+
+    _status, made, _is_replayed = idempotency.once_a_form(key, {"relaunch": number}, by, make)
+    return redirect("job", made["number"])
 
 
 @login_required
@@ -116,6 +124,7 @@ def _context(request: HttpRequest, number: int) -> dict[str, Any]:
         "files": files.shown(job),
         "may_cancel": "jobs.cancel" in rights,
         "may_launch": "jobs.launch" in rights,
+        "key": random.token_urlsafe(16),  # of the relaunch: two clicks are one job
         "parameters": {
             name: value if isinstance(value, str) else json.dumps(value) for name, value in job.parameters.items() if value != ""
         },

@@ -79,7 +79,10 @@ def delete(name: str) -> None:
 
 
 def delete_if_older(name: str, than: datetime) -> bool:
-    if _storage().get_modified_time(name) >= than:
+    try:
+        if _storage().get_modified_time(name) >= than:
+            return False
+    except FileNotFoundError:  # retention was faster
         return False
     _storage().delete(name)
     return True

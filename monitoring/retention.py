@@ -10,7 +10,7 @@ from uuid import UUID
 from django.db import connection, transaction
 
 from monitoring import objects
-from monitoring.models import NO_WORKLOAD, Log, LogSegment, MetricChunk, MetricSeries
+from monitoring.models import NO_WORKLOAD, Log, LogPiece, LogSegment, MetricChunk, MetricSeries
 
 logger = logging.getLogger(__name__)
 ROWS_A_COMMIT = 500
@@ -18,12 +18,12 @@ FREED_PAGES = 2000  # given back by SQLite at a time
 
 
 def forget_log(log_id: int) -> None:
-    """All of one log: rows first, so that a reader finds nothing or everything, then its objects.
+    """All of one log: pieces in short transactions, then its row, then its objects. Safe twice.
 
     A crash in between leaves objects without a row, which segments.sweep_objects finds.
     """
     names = list(LogSegment.objects.filter(log_id=log_id).values_list("name", flat=True))
-    _delete_by_parts(Log.objects.get(pk=log_id).pieces.all())
+    _delete_by_parts(LogPiece.objects.filter(log_id=log_id))
     with transaction.atomic():
         Log.objects.filter(pk=log_id).delete()
     for name in names:

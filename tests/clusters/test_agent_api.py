@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import uuid
 
 import pytest
@@ -201,7 +202,7 @@ def test_a_source_is_read_by_the_host_that_runs_it_and_no_other(host, agent, set
     settings.STORAGES = settings.STORAGES | {
         "default": {"BACKEND": "django.core.files.storage.FileSystemStorage", "OPTIONS": {"location": tmp_path}}
     }
-    source = sources.keep(b"an archive", title="t")
+    source = sources.keep(io.BytesIO(b"an archive"), title="t")
     steps.ordered(host, source={"kind": "archive", "digest": source.digest, "title": "t"})
     answer = agent.get(f"sources/{source.digest}")
     assert (b"".join(answer.streaming_content), answer["Content-Type"]) == (b"an archive", "application/gzip")

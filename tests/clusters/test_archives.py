@@ -5,8 +5,10 @@ from __future__ import annotations
 import io
 import tarfile
 import zipfile
+from pathlib import Path
 
 import pytest
+from django.core.files.storage import storages
 
 from clusters import archives, sources
 from clusters.models import Source, Upload
@@ -109,7 +111,19 @@ def test_a_file_is_not_written_through_a_link(tmp_path):
     assert list(outside.iterdir()) == []
 
 
+def damaged(file, place):
+    """One byte of it is another."""
+    data = bytearray(file.getvalue())
+    data[place] ^= 0xFF
+    return bytes(data)
+
+
+LONG = entry("a", bytes(range(256)) * 40)
 BROKEN = {
+    "damaged tar.gz": damaged(a_tar(LONG), -5),  # its checksum alone
+    "damaged tar.xz": damaged(a_tar(LONG, mode="w:xz"), 60),
+    "damaged tar.bz2": damaged(a_tar(LONG, mode="w:bz2"), 60),
+    "damaged zip": damaged(a_zip({"a": bytes(range(256)) * 40}), 60),
     "empty": b"",
     "text": b"no archive",
     "half a tar": a_tar(*CODE).getvalue()[:40],
@@ -134,6 +148,29 @@ def test_what_unpacks_to_more_than_the_limit_is_refused(tmp_path, settings, file
     settings.SOURCE_MAX_UNPACKED_BYTES = 4999
     file.seek(0)
     with pytest.raises(Invalid, match="holds more than"):
+        unpacked(file, tmp_path)
+
+
+def test_links_count_as_what_they_lead_to(tmp_path, settings):
+    settings.SOURCE_MAX_UNPACKED_BYTES = 10_000
+    links = [entry(f"l{i}", kind=tarfile.SYMTYPE, link="a") for i in range(4)]
+    with pytest.raises(Invalid, match="holds more than"):
+        unpacked(a_tar(entry("a", b"x" * 3000), *links), tmp_path)
+
+
+def test_a_link_to_a_folder_is_refused_rather_than_lost(tmp_path):
+    with pytest.raises(Invalid, match="link to a folder"):
+        unpacked(a_tar(*CODE, entry("alias", kind=tarfile.SYMTYPE, link="code")), tmp_path)
+
+
+def test_a_header_that_is_larger_than_any_name_is_refused_before_it_is_read(tmp_path):
+    long = tarfile.TarInfo("a")
+    long.pax_headers = {"comment": "x" * 1_000_000}
+    file = io.BytesIO()
+    with tarfile.open(fileobj=file, mode="w:gz", format=tarfile.PAX_FORMAT) as archive:
+        archive.addfile(long)
+    file.seek(0)
+    with pytest.raises(Invalid, match="headers is larger than"):
         unpacked(file, tmp_path)
 
 
@@ -175,3 +212,13 @@ def test_a_script_is_a_source_of_one_file_with_its_own_line_ends(db):
     pinned = sources.pin({"kind": "script", "name": "script.py", "text": "a = 1\r\nprint(a)\n"}, project=a_project())
     with tarfile.open(fileobj=sources.open_archive(pinned["digest"])) as archive:
         assert archive.extractfile("script.py").read() == b"a = 1\nprint(a)\n"
+
+
+def test_a_save_that_was_broken_off_is_mended_by_the_next(db, settings):
+    project = a_project()
+    digest = upload(project, a_tar(*CODE)).source_id
+    path = storages["default"].path(f"sources/{digest}.tar.gz")
+    whole = Path(path).read_bytes()
+    Path(path).write_bytes(whole[:20])
+    upload(project, a_tar(*CODE))
+    assert Path(path).read_bytes() == whole

@@ -128,6 +128,7 @@ def test_a_cordon_outlives_a_second_enrolment(cluster):
 
 def test_a_host_that_comes_back_with_fewer_chips_keeps_those_that_are_held(cluster):
     host = Host.objects.get(pk=enrol(invite(cluster)).host_id)
+    Host.objects.filter(pk=host.pk).update(state="ready")
     workload = steps.ordered(host)
     Chip.objects.filter(host=host, workload=workload).update(workload=None)
     Chip.objects.filter(host=host, number=3).update(workload=workload)

@@ -365,3 +365,21 @@ def test_a_folder_on_a_hosts_disk_that_is_no_workload_hides_no_other(host):
     beat(host, "lost+found", unknown)
     assert Order.objects.get().workload_id == unknown
     assert Host.objects.get().disk_free_bytes == 9
+
+
+# -- Folders that are gone --------------------------------------------------------------------------------------
+
+
+def test_what_a_host_claimed_and_no_longer_knows_is_stopped(host, workload, settings):
+    settings.FOLDER_GONE_S = 30
+    steps.says(workload, state="running")
+    beat(host, now=after(29))
+    assert steps.state(workload)[:2] == ("running", "run")
+    beat(host, workload.pk, now=after(31))
+    assert steps.state(workload)[:2] == ("running", "run")
+    beat(host, now=after(32))
+    assert (steps.state(workload)[1], steps.fresh(workload).stop_code, steps.open_orders(host)) == (
+        "stop",
+        "folder-gone",
+        [("stop", {"grace_s": 0})],
+    )

@@ -37,37 +37,37 @@ def names(archive):
 
 
 def test_the_same_files_make_the_same_bytes(folder):
-    first = sources.packed(folder)
+    first = sources.packed(folder).read()
     for path in folder.rglob("*"):
         os.utime(path, (0, 99))
     (folder / "train.py").chmod(0o600)
     (folder / "empty").mkdir()
-    assert sources.packed(folder) == first
+    assert sources.packed(folder).read() == first
     assert names(first) == ["data/a.txt", "data/b.txt", "recipe.json", "train.py"]
 
 
 def test_another_byte_name_or_right_to_run_makes_another_archive(folder):
-    archives = {sources.packed(folder)}
+    archives = {sources.packed(folder).read()}
     (folder / "train.py").chmod(0o755)
-    archives.add(sources.packed(folder))
+    archives.add(sources.packed(folder).read())
     (folder / "train.py").write_text("print(2)\n")
-    archives.add(sources.packed(folder))
+    archives.add(sources.packed(folder).read())
     (folder / "train.py").rename(folder / "run.py")
-    archives.add(sources.packed(folder))
+    archives.add(sources.packed(folder).read())
     assert len(archives) == 4
 
 
 def test_an_archive_carries_no_owner_no_time_and_no_cache(folder):
     (folder / "__pycache__").mkdir()
     (folder / "__pycache__" / "train.pyc").write_text("x")
-    with tarfile.open(fileobj=io.BytesIO(sources.packed(folder))) as found:
+    with tarfile.open(fileobj=io.BytesIO(sources.packed(folder).read())) as found:
         entries = found.getmembers()
     assert {(entry.uid, entry.gid, entry.uname, entry.mtime) for entry in entries} == {(0, 0, "", 0)}
     assert not any("pyc" in entry.name for entry in entries)
 
 
 def test_the_same_bytes_are_kept_once_under_the_title_that_came_first():
-    first, again = sources.keep(b"bytes", title="one"), sources.keep(b"bytes", title="two")
+    first, again = (sources.keep(io.BytesIO(b"bytes"), title=title) for title in ("one", "two"))
     assert first == again == Source.objects.get()
     assert (first.digest, first.title, first.size_bytes) == (hashlib.sha256(b"bytes").hexdigest(), "one", 5)
     with sources.open_archive(first.digest) as file:
@@ -85,7 +85,7 @@ def test_a_recipe_is_a_source_by_its_name(folder, settings, tmp_path):
     (tmp_path / "recipes" / "draft").mkdir()  # no recipe.json, no recipe
     assert sources.recipes() == ["digits"]
     source = sources.of_recipe("digits")
-    assert (source.title, source.digest) == ("recipe digits", hashlib.sha256(sources.packed(folder)).hexdigest())
+    assert (source.title, source.digest) == ("recipe digits", hashlib.sha256(sources.packed(folder).read()).hexdigest())
     for unknown in ("draft", "../recipes/digits"):
         with pytest.raises(NotFound) as refused:
             sources.of_recipe(unknown)

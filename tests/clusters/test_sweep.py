@@ -249,7 +249,9 @@ def test_what_has_had_its_effect_is_not_sent_again(sent):
 
 
 def test_a_retired_host_keeps_the_sweep_from_nothing(valkey):
-    steps.ordered(a_host(state=HostState.RETIRED))
+    retired = a_host()
+    steps.ordered(retired)
+    Host.objects.filter(pk=retired.pk).update(state=HostState.RETIRED)
     workload = steps.ordered(a_host(heard_at=after(60)))
     swept(at=after(60))
     assert steps.state(workload)[2] == "not-started"

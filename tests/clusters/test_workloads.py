@@ -293,3 +293,9 @@ def test_an_abandoned_lost_workload_frees_its_chips_and_stays_lost():
     workloads.abandon(workload.pk, now=after(1000))
     assert (steps.state(workload), steps.held_chips()) == (("lost", "stop", "", "host-lost"), 0)
     assert steps.ranks_of(workload) == [("ended", "stopped")]
+
+
+def test_a_stop_that_was_asked_for_before_the_placement_was_committed_ends_its_lease_where_it_began(db):
+    workload = steps.ordered(now=after(1))
+    workloads.want_stop(workload.pk, code="canceled", grace_s=0, now=after(0.9), by="ada")
+    assert (steps.state(workload)[0], steps.leases(workload)) == ("exited", [(1, 1, 1)])

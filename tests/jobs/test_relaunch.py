@@ -117,3 +117,10 @@ def test_the_api_tells_the_tries_of_a_job(script, vision):
         (1, "waiting", str(job.workload_id), None)
     ]
     assert script(vision.stranger).get(f"/api/v1/jobs/{job.pk}/attempts").status_code == 404
+
+
+def test_two_clicks_on_relaunch_are_one_job(vision, client):
+    old = a_job(project=vision.project, by=vision.member)
+    client.force_login(vision.member)
+    answers = [client.post(f"/jobs/{old.pk}/relaunch", {"key": "a-key"}) for _ in range(2)]
+    assert (len({answer["Location"] for answer in answers}), Job.objects.count()) == (1, 2)

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent import protocol
-from clusters import reasons, scheduling, sweep
+from clusters import reasons, scheduling, sweep, workloads
 from jobs import attempts, retries, services
 from jobs.models import Attempt, Job
 from jobs.retries import Again, Budget, Cause, Policy
@@ -190,6 +190,34 @@ def test_a_canceled_job_is_not_tried_again_however_its_command_ends(host):
     steps.says(workload, now=after(2), **steps.FAILED)
     attempts.follow(now=after(2))
     assert (row(job).has_ended, row(job).retry_at, tries(job)) == (True, None, [(1, True, "")])
+
+
+def test_a_job_that_stops_for_another_reason_and_is_canceled_is_canceled(host):
+    job = launched(host_lost=(5, 0))
+    scheduling.schedule(now=NOON)
+    workload = row(job).workload
+    steps.claim(workload)
+    steps.says(workload, state=protocol.RUNNING)
+    attempts.follow(now=NOON)
+    workloads.want_stop(workload.pk, code="timed-out", grace_s=30, now=after(1), seconds=1)
+    attempts.follow(now=after(1))
+    services.cancel(job=row(job), by=Actor(user=a_user(username="ada")), now=after(2))
+    assert row(job).why == ("canceled", "Canceled by ada.")
+    steps.says(workload, now=after(3), state=protocol.ENDED, cause=protocol.CAUSE_HOST_REBOOTED)
+    attempts.follow(now=after(3))
+    assert (row(job).has_ended, tries(job)) == (True, [(1, True, "")])
+
+
+def test_what_a_deadline_has_ended_is_not_tried_again(host):
+    job = launched(user_code=(5, 0), host_lost=(5, 0))
+    scheduling.schedule(now=NOON)
+    workload = row(job).workload
+    steps.claim(workload)
+    steps.says(workload, state=protocol.RUNNING)
+    workloads.want_stop(workload.pk, code="timed-out", grace_s=30, now=after(1), seconds=1)
+    steps.says(workload, now=after(3), state=protocol.ENDED, cause=protocol.CAUSE_HOST_REBOOTED)
+    attempts.follow(now=after(3))
+    assert (row(job).state, tries(job)) == ("failed", [(1, True, "")])
 
 
 def test_a_job_that_waits_to_try_again_is_canceled_at_once(host):

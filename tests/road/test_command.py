@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import shlex
 
+from agent import processes
+from agent.protocol import ENV_WORKLOAD
 from tests.road.world import BASE_DIR, until
 
 AWKWARD = (
@@ -124,3 +126,11 @@ def test_a_relaunch_runs_the_same_again(world, agent):
     assert (again["relaunch_of"], again["environment"]) == (number, {"A": "1"})
     assert world.wait(again["number"])["state"] == "succeeded"
     assert world.complete_log(again["number"]) == b"hello\n"
+
+
+def test_a_command_that_deletes_its_own_folder_is_ended_and_its_chips_are_free(world, agent):
+    number = world.launch('cd /; echo "$PANEL_METRICS"; rm -rf "$(dirname "$(dirname "$PANEL_METRICS")")"; exec sleep 1000')
+    job = world.wait(number)
+    assert (job["state"], job["reason"]["code"]) == ("failed", "folder-gone")
+    until(lambda: world.free_chips() == 4)
+    assert not processes.marked(ENV_WORKLOAD, job["workload"])

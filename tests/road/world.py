@@ -31,7 +31,7 @@ ENDED = ("succeeded", "failed", "canceled")
 T = TypeVar("T")
 
 # Deadlines short enough to see them pass, long enough for a busy machine.
-QUICK = {"CLAIM_DEADLINE_S": "20", "CLAIM_SILENT_S": "10", "SECOND_AGENT_S": "3", "LOOP_HOLD_S": "2"}
+QUICK = {"CLAIM_DEADLINE_S": "20", "CLAIM_SILENT_S": "10", "SECOND_AGENT_S": "3", "LOOP_HOLD_S": "2", "FOLDER_GONE_S": "3"}
 
 
 def until(look: Callable[[], T], within_s: float = 30, what: str = "", *, every_s: float = 0.02) -> T:
