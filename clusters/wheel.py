@@ -20,7 +20,7 @@ def build() -> Path:
     """Build the wheel anew into var/wheels; returns its path. Raises CalledProcessError with pip's words on stderr."""
     source = settings.BASE_DIR / "agent"
     folder().mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory() as scratch:
+    with tempfile.TemporaryDirectory(dir=folder()) as scratch:  # on the same disk: the wheel is moved in one step
         copy = Path(scratch) / "agent"  # building leaves things behind in the folder of the source
         shutil.copytree(source, copy, ignore=shutil.ignore_patterns("__pycache__", "build", "*.egg-info"))
         command = [

@@ -28,28 +28,55 @@ def binaries() -> Path | None:
     return found[-1].parent if found else None
 
 
+class Server:
+    """A server that the tests may stop and start; it keeps its port and its data."""
+
+    def __init__(self, **settings: str) -> None:
+        """`settings` beside SETTINGS. Raises FileNotFoundError when no server is installed."""
+        programs = binaries()
+        if programs is None:
+            raise FileNotFoundError("no PostgreSQL server; Debian's package for it is postgresql")
+        self._programs, self._settings = programs, SETTINGS | settings
+        self._folder, self.port = Path(tempfile.mkdtemp(prefix="panel-postgresql-")), free_port()
+        self._user = "nobody" if os.getuid() == 0 else None
+        if self._user:
+            shutil.chown(self._folder, self._user)
+        self._data = self._folder / "data"
+        self.url = f"postgres://panel@127.0.0.1:{self.port}/panel"
+
+    def create(self) -> Server:
+        """Started, with an empty database."""
+        self._run("initdb", "-D", str(self._data), "-U", "panel", "--auth=trust", "--no-sync")
+        self.start()
+        self._run("createdb", "-h", "127.0.0.1", "-p", str(self.port), "-U", "panel", "panel")
+        return self
+
+    def start(self) -> None:
+        options = " ".join(f"-c {name}={value}" for name, value in self._settings.items())
+        options += f" -c listen_addresses=127.0.0.1 -c port={self.port} -c unix_socket_directories={self._folder}"
+        self._run("pg_ctl", "-D", str(self._data), "-w", "-l", str(self._folder / "log"), "-o", options, "start")
+
+    def stop(self, mode: str = "fast") -> None:
+        """`fast`: as a restart for an upgrade; `immediate`: as a crash."""
+        self._run("pg_ctl", "-D", str(self._data), "-w", "-m", mode, "stop")
+
+    def remove(self) -> None:
+        if (self._data / "postmaster.pid").exists():
+            self.stop("immediate")
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _run(self, program: str, *arguments: str) -> None:
+        _run([str(self._programs / program), *arguments], self._user)
+
+
 @contextmanager
 def server() -> Iterator[str]:
     """Its DATABASE_URL. Raises FileNotFoundError when no server is installed."""
-    programs = binaries()
-    if programs is None:
-        raise FileNotFoundError("no PostgreSQL server; Debian's package for it is postgresql")
-    folder, port = Path(tempfile.mkdtemp(prefix="panel-postgresql-")), free_port()
-    user = "nobody" if os.getuid() == 0 else None
-    if user:
-        shutil.chown(folder, user)
-    data = folder / "data"
+    made = Server()
     try:
-        _run([str(programs / "initdb"), "-D", str(data), "-U", "panel", "--auth=trust", "--no-sync"], user)
-        options = " ".join(f"-c {name}={value}" for name, value in SETTINGS.items())
-        options += f" -c listen_addresses=127.0.0.1 -c port={port} -c unix_socket_directories={folder}"
-        _run([str(programs / "pg_ctl"), "-D", str(data), "-w", "-l", str(folder / "log"), "-o", options, "start"], user)
-        _run([str(programs / "createdb"), "-h", "127.0.0.1", "-p", str(port), "-U", "panel", "panel"], user)
-        yield f"postgres://panel@127.0.0.1:{port}/panel"
+        yield made.create().url
     finally:
-        if (data / "postmaster.pid").exists():
-            _run([str(programs / "pg_ctl"), "-D", str(data), "-w", "-m", "immediate", "stop"], user)
-        shutil.rmtree(folder, ignore_errors=True)
+        made.remove()
 
 
 def _run(command: list[str], user: str | None) -> None:

@@ -104,13 +104,15 @@ class Link:
 
 def _pump(connection: _Connection, source: socket.socket, target: socket.socket) -> None:
     """To the end of what `source` sends. The end, too, is not heard of while nothing passes."""
-    with suppress(OSError):
-        while True:
-            data = source.recv(PIECE_BYTES)
+    try:
+        while data := source.recv(PIECE_BYTES):
             connection.passes.wait()
-            if not data:
-                if not connection.is_forgotten:
-                    target.shutdown(socket.SHUT_WR)
-                return
             if not connection.is_forgotten:
                 target.sendall(data)
+        connection.passes.wait()
+        if not connection.is_forgotten:
+            target.shutdown(socket.SHUT_WR)
+    except OSError:  # one side has reset it
+        connection.passes.wait()
+        if not connection.is_forgotten:
+            connection.close()
