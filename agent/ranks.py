@@ -216,6 +216,7 @@ def _wake_supervisor(folder: WorkloadFolder) -> None:
     pid = started.get("supervisor_pid")
     if isinstance(pid, int) and processes.start_time(pid) == started.get("supervisor_start_time"):
         with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGCONT)  # its command runs as the same user, and may have stopped it
             os.kill(pid, signal.SIGTERM)
 
 

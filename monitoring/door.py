@@ -30,7 +30,10 @@ def origin_is_ours(scope: Scope) -> bool:
         return bool(_token(scope))
     if origin == settings.PUBLIC_URL:
         return True
-    page = urlsplit(origin)
+    try:
+        page = urlsplit(origin)
+    except ValueError:
+        return False
     return page.scheme in ("http", "https") and page.netloc == host and validate_host(page.hostname or "", settings.ALLOWED_HOSTS)
 
 

@@ -388,7 +388,7 @@ def test_a_stranger_and_an_unknown_subject_are_refused_alike(world, server):
 
 @pytest.mark.parametrize(
     "origin",
-    ["https://evil.example", "http://127.0.0.1:1", "http://localhost.evil.example", "null", None],
+    ["http://[::1", "https://evil.example", "http://127.0.0.1:1", "http://localhost.evil.example", "null", None],
 )
 def test_a_page_that_is_not_ours_is_refused_before_it_is_accepted(world, server, origin):
     with pytest.raises(InvalidStatus) as raised:

@@ -134,3 +134,11 @@ def test_a_command_that_deletes_its_own_folder_is_ended_and_its_chips_are_free(w
     assert (job["state"], job["reason"]["code"]) == ("failed", "folder-gone")
     until(lambda: world.free_chips() == 4)
     assert not processes.marked(ENV_WORKLOAD, job["workload"])
+
+
+def test_a_command_that_stops_its_own_supervisor_is_canceled_all_the_same(world, agent):
+    number = world.launch("kill -STOP $PPID; exec sleep 1000")
+    world.wait(number, "starting", "running")
+    world.cancel(number, force=True)
+    assert world.wait(number, within_s=30)["state"] == "canceled"
+    until(lambda: world.free_chips() == 4)
