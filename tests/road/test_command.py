@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import shlex
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
 
 from agent import processes
 from agent.protocol import ENV_WORKLOAD
@@ -142,3 +149,40 @@ def test_a_command_that_stops_its_own_supervisor_is_canceled_all_the_same(world,
     world.cancel(number, force=True)
     assert world.wait(number, within_s=30)["state"] == "canceled"
     until(lambda: world.free_chips() == 4)
+
+
+@contextmanager
+def little_memory(mib: int) -> Iterator[Path]:
+    """The file by which a process enters a memory cgroup; skips where none can be made."""
+    old, new = Path("/sys/fs/cgroup/memory"), Path("/sys/fs/cgroup")
+    root, limit = (old, "memory.limit_in_bytes") if old.is_dir() else (new, "memory.max")
+    group = root / f"panel-test-{os.getpid()}"
+    try:
+        group.mkdir()
+    except OSError as error:
+        pytest.skip(f"no memory cgroup can be made here: {error}")
+    try:
+        if not (group / limit).exists():
+            pytest.skip("cgroups here do not limit memory")
+        (group / limit).write_text(str(mib * 2**20))
+        yield group / "cgroup.procs"
+    finally:
+        until(lambda: not (group / "cgroup.procs").read_text(), what="nobody in the cgroup")
+        group.rmdir()
+
+
+def test_a_command_that_the_kernel_ends_for_want_of_memory_says_so(world, agent):
+    with little_memory(64) as enter:
+        hog = "import time; print('hungry', flush=True); x = b'x' * 300_000_000; time.sleep(60)"
+        number = world.launch(f"echo $$ > {enter} || exit 9; exec {shlex.quote(sys.executable)} -c {shlex.quote(hog)}")
+        job = world.wait(number)
+        assert (job["state"], job["reason"]["code"]) == ("failed", "out-of-memory")
+        assert world.complete_log(number) == b"hungry\n"
+    until(lambda: world.free_chips() == 4)
+
+
+def test_exit_codes_that_look_like_signals_are_exit_codes(world, agent):
+    jobs = {code: world.launch(f"exit {code}") for code in (137, 143)}
+    for code, number in jobs.items():
+        sentence = f"The command ended with exit code {code} on host-a."
+        assert world.wait(number)["reason"] == {"code": "exit-code", "sentence": sentence}
