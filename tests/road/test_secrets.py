@@ -84,7 +84,7 @@ def test_a_secret_shows_nowhere_but_to_its_command(world, agent, tmp_path):
         "the panel's own log": world.said().encode(),
         "the agent's own log": agent.said().encode(),
         "the page of the job": browser.get(f"/jobs/{number}").raise_for_status().content,
-        "the form of a relaunch": browser.get("/jobs/new", params={"from": number}).content,
+        "the form of a relaunch": browser.get("/jobs/new", params={"from": number}).raise_for_status().content,
         **{
             path: world.client.get(path).raise_for_status().content
             for path in (
