@@ -21,7 +21,7 @@ from monitoring.positions import EventPosition, LogPosition, Room
 from projects.errors import PanelError
 
 FRAME_BYTES = 256 * 1024
-FRAME_EVERY_S = 0.04  # of one log while it is hot; the first bytes after a quiet time go at once
+FRAME_EVERY_S = 0.02  # of one log while it is hot; the first bytes after a quiet time go at once
 BEHIND_BYTES = 8 * 1024 * 1024  # who is further behind is told so, and says where to go on
 TAIL_LINES = 500
 MAX_HINTS = 1_000

@@ -20,6 +20,7 @@ from monitoring.consumers import SubjectConsumer
 from monitoring.metric_chunks import Columns
 from monitoring.models import Event, Log, Subject
 from monitoring.positions import Room
+from monitoring.subscriptions import FRAME_EVERY_S
 from projects import tokens
 from projects.actors import Actor
 
@@ -204,7 +205,7 @@ def test_a_hot_log_is_gathered_and_the_first_bytes_go_at_once(world, server):
             time.sleep(0.005)
         spent = time.monotonic() - began
         listener.until_bytes(6 + 500)
-        assert listener.frames <= 25 * spent + 4
+        assert listener.frames <= spent / FRAME_EVERY_S + 4
 
 
 # -- Slow browsers ----------------------------------------------------------------------------------------
