@@ -57,6 +57,7 @@ class Ranks:
         self._claims = ThreadPoolExecutor(CLAIMS_AT_ONCE, thread_name_prefix="claim")
         self._under_way: dict[UUID, Future[None]] = {}  # asked of the panel and not answered yet
         self._beginning: dict[UUID, float] = {}  # when this agent started a supervisor (monotonic)
+        self._begun: set[UUID] = set()  # seen to have begun: never begun again, should the command delete what says so
         self._patience: dict[UUID, tuple[int, float]] = {}  # tries, not before (monotonic)
 
     def step(self, folder: WorkloadFolder) -> None:
@@ -68,6 +69,8 @@ class Ranks:
         started = folder.supervisor_note("started")
         is_supervised = folder.is_supervised()
         end = folder.supervisor_note("end")
+        if started or end:
+            self._begun.add(folder.workload_id)
         if end is not None:
             self._tell_running(folder)  # it may have been too short to be seen
             folder.report(_report_of(folder, end))
@@ -76,6 +79,8 @@ class Ranks:
                 self._watch(folder)
         elif started:
             self._clear(folder, started)
+        elif folder.workload_id in self._begun:
+            self._clear(folder, {})
         elif folder.stop_grace_s() is not None:
             _never_start(folder, "a stop came before the start")
         elif (rank := folder.ordered_rank()) is not None:
@@ -83,6 +88,7 @@ class Ranks:
 
     def forget(self, folder: WorkloadFolder) -> None:
         """It has ended: nothing more is asked or begun for it."""
+        self._begun.discard(folder.workload_id)
         for memory in (self._under_way, self._beginning, self._patience):
             memory.pop(folder.workload_id, None)  # type: ignore[attr-defined]
 
@@ -113,6 +119,9 @@ class Ranks:
         if told is None and time.monotonic() - launched_at < BEGIN_WITHIN_S:
             return True
         del self._beginning[folder.workload_id]
+        if told is None and (not folder.rank_folder.exists() or processes.marked(ENV_WORKLOAD, str(folder))):
+            self._begun.add(folder.workload_id)  # and its command has deleted what would say so
+            return True
         if told is not None:
             folder.forget_not_begun()
             if told["code"] == EXIT_BAD_SPEC:

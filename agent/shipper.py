@@ -275,9 +275,13 @@ class Shipper:
 
 
 def _may_run(folder: WorkloadFolder) -> bool:
-    """One that cannot be read is told of: nobody knows that nothing of it is left."""
+    """One that cannot be read is told of: nobody knows that nothing of it is left.
+
+    Without an order it is a rest that its command has left of it, and the panel ends what may still run.
+    """
     try:
-        return not folder.has_ended()
+        is_ordered = folder.ordered_rank() is not None or folder.stop_grace_s() is not None
+        return is_ordered and not folder.has_ended()
     except (OSError, ValueError):
         return True
 

@@ -137,8 +137,9 @@ def _note_end(folder: str, output: Output, facts: dict[str, object]) -> None:
             if output.close() or time.monotonic() > patience_until:
                 notes.write(os.path.join(folder, "end"), facts)
                 break
-        except OSError:
-            pass  # a full disk: again, until it works
+        except OSError:  # a full disk: again, until it works
+            if not os.path.isdir(folder):  # noqa: PTH112  pathlib would take memory of every rank
+                return  # the command has deleted it: nobody will look here
         time.sleep(RETRY_EVERY_S)
     output.tell(NEW_NOTE)
 

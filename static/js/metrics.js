@@ -19,7 +19,7 @@ const HOST = /^host\.(memory|disk|network)_(used|total|free|received|sent)_(byte
 export const isSampled = (title) => /^(system|host)\./.test(title);
 
 function rank(title) {
-  return isSampled(title) ? FIRST.length : FIRST.findIndex((pattern) => pattern.test(title));
+  return title.startsWith("system.") ? FIRST.length : FIRST.findIndex((pattern) => pattern.test(title));
 }
 
 function partsOf(name) {

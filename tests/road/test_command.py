@@ -186,3 +186,11 @@ def test_exit_codes_that_look_like_signals_are_exit_codes(world, agent):
     for code, number in jobs.items():
         sentence = f"The command ended with exit code {code} on host-a."
         assert world.wait(number)["reason"] == {"code": "exit-code", "sentence": sentence}
+
+
+def test_a_command_that_deletes_the_mark_of_its_start_is_not_started_again(world, agent, tmp_path):
+    runs = tmp_path / "runs"
+    number = world.launch(f'echo run >> {shlex.quote(str(runs))}; rm -rf "$(dirname "$PWD")/rank"; exec sleep 8')
+    world.wait(number)
+    until(lambda: world.free_chips() == 4)
+    assert runs.read_text() == "run\n"
