@@ -311,13 +311,15 @@ class Report:
 class Heartbeat:
     """What a host says each few seconds: that it lives, and every workload that its disk knows.
 
-    A workload that the panel does not know, or wants stopped, so shows itself and gets a stop.
+    `workloads` may run: one that the panel does not know, or wants stopped, so shows itself and gets a stop. `ended` have
+    ended, and the panel has not yet acknowledged all of them. One that is in neither is not known here.
     """
 
     at_ms: int
     version: str
     workloads: tuple[str, ...]
     disk_free_bytes: int
+    ended: tuple[str, ...] = ()
 
     def data(self) -> bytes:
         return json.dumps(asdict(self)).encode()
@@ -332,6 +334,7 @@ class Heartbeat:
                 version=str(fields["version"]),
                 workloads=tuple(map(str, fields["workloads"])),
                 disk_free_bytes=int(fields["disk_free_bytes"]),
+                ended=tuple(map(str, fields.get("ended", ()))),
             )
         except (KeyError, TypeError) as error:
             raise ValueError(f"not a heartbeat: {error!r}") from error

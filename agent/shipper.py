@@ -264,11 +264,13 @@ class Shipper:
         self.orders_waiting = self.orders_waiting + 1 if self._redis.llen(self._orders) else 0
         if self._last_beat and self._redis.xrange(self._reports, self._last_beat, self._last_beat):
             return
+        ended = {folder.workload_id for folder in folders if _has_ended(folder)}
         beat = Heartbeat(
             at_ms=time.time_ns() // 1_000_000,
             version=__version__,
-            workloads=tuple(str(folder) for folder in folders if _may_run(folder)),
+            workloads=tuple(str(folder) for folder in folders if folder.workload_id not in ended and _may_run(folder)),
             disk_free_bytes=shutil.disk_usage(self._home.path).free,
+            ended=tuple(map(str, ended)),
         )
         report = Report(session, protocol.REPORT_HEARTBEAT, beat.data())
         self._last_beat = cast("bytes", self._redis.xadd(self._reports, report.fields()))  # type: ignore[arg-type]
@@ -280,10 +282,16 @@ def _may_run(folder: WorkloadFolder) -> bool:
     Without an order it is a rest that its command has left of it, and the panel ends what may still run.
     """
     try:
-        is_ordered = folder.ordered_rank() is not None or folder.stop_grace_s() is not None
-        return is_ordered and not folder.has_ended()
+        return folder.ordered_rank() is not None or folder.stop_grace_s() is not None
     except (OSError, ValueError):
         return True
+
+
+def _has_ended(folder: WorkloadFolder) -> bool:
+    try:
+        return folder.has_ended()
+    except (OSError, ValueError):
+        return False
 
 
 def _name_of(folder: WorkloadFolder, file: str) -> str:

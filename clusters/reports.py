@@ -193,17 +193,20 @@ def take_heartbeat(host: Host, reports: list[protocol.Report], acks: Acks, *, no
     for workload_id in held - wanted:
         grace_s = Workload.objects.filter(pk=workload_id).values_list("stop_grace_s", flat=True).first()
         orders.stop(host.pk, workload_id, grace_s=grace_s or 0, now=now)
-    _stop_unknown(host, held, now=now)
+    _stop_unknown(host, held | {UUID(text) for text in beat.ended if is_uuid(text)}, now=now)
     # A stop's effect is seen when the host no longer holds the workload. Young orders may not have reached it yet.
     stops = Order.objects.open().filter(host=host, kind=OrderKind.STOP, created_at__lt=now - timedelta(seconds=30))
     stops.exclude(workload_id__in=held).exclude(workload_id__in=_living(host)).update(confirmed_at=now)
 
 
-def _stop_unknown(host: Host, held: set[UUID], *, now: datetime) -> None:
-    """Claimed a while ago, and the host's disk no longer knows it: its folder was deleted. What is left of it is ended."""
+def _stop_unknown(host: Host, known: set[UUID], *, now: datetime) -> None:
+    """Claimed a while ago, and the host's disk no longer knows it: its folder was deleted. What is left of it is ended.
+
+    One whose end the host has told, and the panel has not taken yet, is known: the heartbeat may be taken before its end.
+    """
     long_ago = now - timedelta(seconds=settings.FOLDER_GONE_S)
     unknown = Rank.objects.filter(host=host, claimed_at__lt=long_ago, workload__wanted=Wanted.RUN)
-    unknown = unknown.exclude(state__in=[RankState.ENDED, RankState.ORDERED]).exclude(workload_id__in=held)
+    unknown = unknown.exclude(state__in=[RankState.ENDED, RankState.ORDERED]).exclude(workload_id__in=known)
     for workload_id in unknown.order_by("workload_id").values_list("workload_id", flat=True):
         workloads.want_stop(workload_id, code="folder-gone", grace_s=0, now=now, host=host.name)
 

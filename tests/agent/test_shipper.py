@@ -345,7 +345,7 @@ def test_one_heartbeat_at_a_time_names_what_has_not_ended(an_agent, panel, rank)
         agent._beat_at = 0.0
         agent.tick()
     (beat,) = [Heartbeat.from_data(r.data) for r in panel.read() if r.kind == protocol.REPORT_HEARTBEAT]
-    assert beat.workloads == (str(living.folder),)
+    assert (beat.workloads, beat.ended) == ((str(living.folder),), (str(over.folder),))
     assert beat.disk_free_bytes > 0
 
 

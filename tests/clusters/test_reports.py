@@ -376,6 +376,7 @@ def test_what_a_host_claimed_and_no_longer_knows_is_stopped(host, workload, sett
     beat(host, now=after(29))
     assert steps.state(workload)[:2] == ("running", "run")
     beat(host, workload.pk, now=after(31))
+    beat(host, now=after(31), ended=[str(workload.pk)])  # its end is on the way
     assert steps.state(workload)[:2] == ("running", "run")
     beat(host, now=after(32))
     assert (steps.state(workload)[1], steps.fresh(workload).stop_code, steps.open_orders(host)) == (

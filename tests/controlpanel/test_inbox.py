@@ -81,8 +81,8 @@ def states_report(workload, data=RUNNING, *, offset=0, session=1):
     return Report(session, protocol.REPORT_STATES, data, protocol.states_file(str(workload.pk), 0), offset)
 
 
-def beat(*held, session=1):
-    data = Heartbeat(int(NOON.timestamp() * 1000), "2.1", tuple(map(str, held)), 9).data()
+def beat(*held, ended=(), session=1):
+    data = Heartbeat(int(NOON.timestamp() * 1000), "2.1", tuple(map(str, held)), 9, tuple(map(str, ended))).data()
     return Report(session, protocol.REPORT_HEARTBEAT, data)
 
 
@@ -122,6 +122,12 @@ def test_what_a_host_reports_is_stored_acknowledged_and_deleted(panel, host, wor
     }
     assert OutputFile.objects.get().path == "model.bin"
     assert set_aside(host) == 0
+
+
+def test_an_end_in_one_batch_with_the_heartbeat_after_it_is_taken_as_it_was(panel, host, workload):
+    panel.sends(host, states_report(workload, RUNNING + ENDED), beat(ended=[workload.pk]))
+    panel.tick(at=500)
+    assert steps.state(workload) == ("exited", "run", "succeeded", "succeeded")
 
 
 def test_a_crash_after_the_commit_makes_it_read_all_once_more_and_changes_nothing(panel, host, workload, monkeypatch):
