@@ -1,4 +1,4 @@
-"""What an admin does with a host: cordon, uncordon, retire. The lookup and the right are one call."""
+"""What an operator does with clusters and hosts: make, cordon, uncordon, retire. The lookup and the right are one call."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
+from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.utils.translation import gettext as _
 
 from agent import protocol
-from clusters import workloads
-from clusters.models import Host, Workload
+from clusters import catalogue, workloads
+from clusters.models import Cluster, Host, Workload
 from clusters.states import HOST_MOVES, HostState, RankState
 from monitoring import events
 from monitoring.announcements import wake
@@ -43,6 +44,27 @@ def check_operator(actor: Actor) -> None:
     """Raises Forbidden."""
     if not is_operator(actor):
         raise Forbidden("role", _("Only an operator may do this."))
+
+
+def create_cluster(
+    *, name: str, accelerator: str, lost_after_s: int | None, files_root: str = "", files_shared: bool = False, by: Actor
+) -> Cluster:
+    """A cluster without hosts; `lost_after_s` None: work on a silent host never counts as lost. Raises Invalid at the field."""
+    cluster = Cluster(
+        name=name, accelerator=accelerator, lost_after_s=lost_after_s, files_root=files_root, files_shared=files_shared
+    )
+    try:
+        cluster.full_clean(exclude={"lost_after_s"} if lost_after_s is None else None)  # Django takes null for a blank form field
+    except ValidationError as error:
+        raise Invalid({field: " ".join(messages) for field, messages in error.message_dict.items()}) from None
+    if accelerator not in catalogue.CATALOGUE:
+        raise Invalid({"accelerator": _("There is no such accelerator.")})
+    if files_root and not files_root.startswith("/"):
+        raise Invalid({"files_root": _("A folder's whole path is needed.")})
+    with transaction.atomic():
+        cluster.save(force_insert=True)
+        audit.record("cluster.create", by=by, subject=("cluster", str(cluster.pk), name))
+    return cluster
 
 
 def cordon(*, host: Host, reason: str, by: Actor, now: datetime) -> None:

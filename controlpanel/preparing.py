@@ -9,7 +9,6 @@ from pathlib import Path
 
 import redis
 from django.conf import settings
-from django.contrib.auth.models import AnonymousUser, User
 from django.core.management import call_command
 from django.db import transaction
 
@@ -18,7 +17,7 @@ from clusters.models import Cluster, Host
 from controlpanel import local_agent
 from jobs import definitions, shipped
 from monitoring.streams import client
-from projects.actors import Actor
+from projects.actors import operator
 from projects.first_steps import first_steps
 from projects.models import Project
 
@@ -58,10 +57,13 @@ def first_people(now: datetime) -> str:
 
 def shipped_definitions(now: datetime) -> None:
     """Every project can launch what the panel ships; a release that words one anew makes its next version."""
-    wordings = shipped.shipped()
     for project in Project.objects.all():
-        for definition in wordings:
-            definitions.publish(project=project, by=_operator(), now=now, **definition)
+        publish_shipped(project, now)
+
+
+def publish_shipped(project: Project, now: datetime) -> None:
+    for definition in shipped.shipped():
+        definitions.publish(project=project, by=operator(), now=now, **definition)
 
 
 def local_host(now: datetime) -> None:
@@ -77,7 +79,7 @@ def local_host(now: datetime) -> None:
             return
         token_file.parent.mkdir(parents=True, exist_ok=True)
         token_file.touch(mode=0o600)
-        token_file.write_text(enrolment.issue(cluster=cluster, by=_operator(), now=now, valid_for=timedelta(days=1)))
+        token_file.write_text(enrolment.issue(cluster=cluster, by=operator(), now=now, valid_for=timedelta(days=1)))
 
 
 def static_files() -> None:
@@ -95,10 +97,6 @@ def agent_wheel() -> None:
     if not mark.exists() or mark.read_text() != digest or not any(wheel.folder().glob("*.whl")):
         wheel.build()
         mark.write_text(digest)
-
-
-def _operator() -> Actor:
-    return Actor(user=User.objects.filter(is_superuser=True).order_by("pk").first() or AnonymousUser())
 
 
 def _digest(paths: Iterable[Path]) -> str:

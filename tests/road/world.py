@@ -242,11 +242,11 @@ class World:
             "-v0",
             "-c",
             "from django.utils import timezone; from jobs import definitions, shipped; from projects.models import Project\n"
-            "from controlpanel.preparing import _operator\n"
+            "from projects.actors import operator\n"
             f"wording = shipped.command() | {{'slug': {slug!r}, 'title': {slug!r}}}\n"
             f"wording['template'] = wording['template'] | {spec!r}\n"
             "project = Project.objects.get(slug='first-project')\n"
-            "definitions.publish(project=project, by=_operator(), now=timezone.now(), **wording)",
+            "definitions.publish(project=project, by=operator(), now=timezone.now(), **wording)",
         )
 
     def publish_runtime(self, name: str, requirements: str) -> None:

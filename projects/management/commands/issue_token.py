@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from projects import tokens
 from projects.actors import SCOPES, Actor
-from projects.errors import PanelError
+from projects.management import said_as_errors
 
 
 class Command(BaseCommand):
@@ -27,8 +27,6 @@ class Command(BaseCommand):
         if owner is None:
             raise CommandError(f"There is no active user {user}.")
         expires_at = None if days is None else timezone.now() + timedelta(days=days)
-        try:
+        with said_as_errors():
             _token, text = tokens.issue(user=owner, name=name, scope=scope, expires_at=expires_at, by=Actor(user=owner))
-        except PanelError as error:
-            raise CommandError(error.sentence) from None
         self.stdout.write(text)
