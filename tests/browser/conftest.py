@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -63,10 +64,11 @@ class Person:
             "console", lambda message: self.complaints.append(message.text) if message.type in ("error", "warning") else None
         )
 
-    def sign_in(self) -> Person:
-        password = self.world.said().split("the password ")[1].split()[0]
+    def sign_in(self, said: str = "") -> Person:
+        """As whom `said` names, with the password that stands there; without it as the first user of all."""
+        name, password = re.search(r"Sign in as (\S+) with the password (\S+)", said or self.world.said()).groups()  # type: ignore[union-attr]
         self.page.goto(self.world.url + "/")
-        self.page.fill("[name=username]", "admin")
+        self.page.fill("[name=username]", name)
         self.page.fill("[name=password]", password)
         self.page.click("form button")
         self.page.wait_for_url("**/jobs")
@@ -86,8 +88,8 @@ def a_person(world: World, browser: Browser) -> Iterator:
     """Makes people who are signed in."""
     made: list[Person] = []
 
-    def make(**how) -> Person:
-        made.append(Person(world, browser, **how).sign_in())
+    def make(said: str = "", **how) -> Person:
+        made.append(Person(world, browser, **how).sign_in(said))
         return made[-1]
 
     yield make
