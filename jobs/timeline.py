@@ -75,6 +75,12 @@ def labels(line: Iterable[Segment]) -> list[Label]:
     return found
 
 
+def drawn_again_after_s(line: Sequence[Segment]) -> int:
+    """A young line soon looks different: while it lives, it is asked for anew when it is a good deal longer."""
+    spent = sum(segment.seconds for segment in line if segment.kind != "left")
+    return round(min(15, max(2, spent / 4)))
+
+
 def _of_try(one: Try, now: datetime) -> Iterator[Segment]:
     end = one.ended_at or now
     moments = [("queued", one.created_at), ("prepare", one.ordered_at), ("failed" if one.failed else "run", one.running_at)]

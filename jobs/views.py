@@ -114,6 +114,7 @@ def _context(request: HttpRequest, number: int) -> dict[str, Any]:
         "attempts": tries,
         "timeline": line,
         "timeline_labels": timeline.labels(line),
+        "timeline_again_s": timeline.drawn_again_after_s(line),
         "labels": labels_of(job),
         "source": _source(job),
         "runtime": job.spec.runtime,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -69,6 +70,12 @@ def test_labels_name_attempts_where_there_are_several_and_never_overlap():
 def test_nothing_has_happened_yet():
     assert drawn(a_try(), now=0) == []
     assert timeline.labels([]) == []
+
+
+@pytest.mark.parametrize(("age", "again"), [(0, 2), (1, 2), (20, 5), (1000, 15)])
+def test_a_young_line_is_drawn_again_sooner(age, again):
+    line = timeline.segments([a_try(ordered=0, running=0)], now=after(age), left_s=1000)
+    assert timeline.drawn_again_after_s(line) == again
 
 
 SECONDS = st.integers(0, 100_000)
