@@ -25,6 +25,7 @@ class Room:
     total: int
     cordoned: bool = False
     silent: bool = False
+    doubtful: bool = False  # it has let its last order pass: what fits elsewhere goes elsewhere
 
 
 @dataclass(frozen=True)
@@ -74,9 +75,9 @@ class Waiting:
 
 
 def place(request: Request, inventory: Inventory) -> Choice | Refusal:
-    """The first chips that fit, on the first host that has enough; else the reason that stands nearest to a start."""
+    """The first chips that fit, on the first host that has enough, a doubtful one last; else what stands nearest to a start."""
     suited = [room for room in inventory.rooms if _suits(request, room)]
-    for room in suited:
+    for room in sorted(suited, key=lambda room: room.doubtful):
         if _is_usable(room) and len(room.free) >= request.chips:
             return Choice((Place(room.host, room.free[: request.chips]),))
     return _refusal(request, suited)

@@ -49,6 +49,7 @@ def claim(workload_id: UUID, number: int, *, host: Host, now: datetime) -> proto
                 rank.state, rank.claimed_session, rank.claimed_at = RankState.CLAIMED, host.session, now
                 rank.save(update_fields=["state", "claimed_session", "claimed_at"])
                 orders.confirm(host.pk, workload.pk, kind=OrderKind.START, now=now)
+                Host.objects.filter(pk=host.pk).exclude(unclaimed_at=None).update(unclaimed_at=None)
                 workloads.settle(workload, now=now)
             return start
         # The spec cannot be put together (a secret is gone): the rank ends here, and the host hears so.

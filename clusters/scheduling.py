@@ -68,6 +68,7 @@ def inventory() -> Inventory:
                 total=total[host.pk],
                 cordoned=host.state == HostState.CORDONED,
                 silent=silence.silence_s(host, heard_by) > settings.PLACE_SILENT_S,
+                doubtful=host.unclaimed_at is not None,
             )
             for host in hosts.order_by("slice__cluster__name", "slice__name", "number")
         )

@@ -15,6 +15,7 @@ from agent import protocol
 from clusters import chores, fetches, silence, workloads
 from clusters.models import Host, Order, Rank, Workload
 from clusters.states import Outcome, RankState, Wanted, WorkloadState
+from monitoring import events
 from monitoring.streams import client
 
 RESEND_CAP_S = 60
@@ -72,16 +73,24 @@ def end_unclaimed(silent: dict[UUID, float], *, now: datetime) -> None:
 def _end_unclaimed(rank: Rank, code: str, *, now: datetime) -> None:
     with transaction.atomic():
         workload = Workload.objects.locked(rank.workload_id)
-        ordered = list(workload.ranks.filter(state=RankState.ORDERED))
+        ordered = list(workload.ranks.filter(state=RankState.ORDERED).select_related("host__subject"))
         if not any(found.pk == rank.pk for found in ordered):
             return  # claimed meanwhile
         data = {"host": rank.host.name, "seconds": int(settings.CLAIM_DEADLINE_S)}
         for found in ordered:
+            if code == "unclaimed":
+                _doubt(found.host, now=now)
             workloads.end_rank(found, cause=protocol.CAUSE_NOT_STARTED, now=now)
         if workload.ranks.exclude(state=RankState.ENDED).exists():
             workloads.want_stop(workload.pk, code=code, grace_s=0, now=now, **data)
         else:
             workloads.exit_as(workload, Outcome.NOT_STARTED, code, data, now=now)
+
+
+def _doubt(host: Host, *, now: datetime) -> None:
+    """It is heard, and claims nothing: until it does, what fits elsewhere goes elsewhere, or one job would try it for ever."""
+    Host.objects.filter(pk=host.pk).update(unclaimed_at=now)
+    events.record(host.subject, "host.unclaimed", f"{host.name} let an order pass: other hosts get work before it.", at=now)
 
 
 def end_unresolved(*, now: datetime) -> None:

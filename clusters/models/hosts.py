@@ -68,6 +68,7 @@ class Host(models.Model):
     session = models.PositiveIntegerField(default=0)  # raised by a new instance or boot; messages of older ones are dropped
 
     heard_at = models.DateTimeField(null=True)
+    unclaimed_at = models.DateTimeField(null=True)  # it let an order pass without a claim, and has claimed nothing since
     agent_version = models.CharField(max_length=30, blank=True)
     clock_offset_ms = models.BigIntegerField(null=True)  # host's clock minus the panel's, at the last heartbeat
     disk_free_bytes = models.BigIntegerField(null=True)

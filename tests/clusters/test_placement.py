@@ -10,9 +10,9 @@ from clusters.placement import Choice, Inventory, Refusal, Room, Waiting, place,
 from clusters.specs import Request
 
 
-def a_room(name="a", *, free=4, total=None, cluster="one", accelerator="cpu", cordoned=False, silent=False):
+def a_room(name="a", *, free=4, total=None, cluster="one", accelerator="cpu", cordoned=False, silent=False, doubtful=False):
     total = free if total is None else total
-    return Room(uuid.uuid4(), name, cluster, accelerator, tuple(range(total - free, total)), total, cordoned, silent)
+    return Room(uuid.uuid4(), name, cluster, accelerator, tuple(range(total - free, total)), total, cordoned, silent, doubtful)
 
 
 def ask(chips, *, cluster="", accelerator="cpu"):
@@ -33,6 +33,7 @@ rooms = st.builds(
     accelerator=st.sampled_from(["cpu", "v5e"]),
     cordoned=st.booleans(),
     silent=st.booleans(),
+    doubtful=st.booleans(),
 )
 requests = st.builds(
     Request,
@@ -93,6 +94,13 @@ def test_hosts_are_filled_one_after_the_other_from_their_lowest_chip():
     first, second = a_room("a", free=2, total=4), a_room("b", free=4)
     chosen = [decision.places[0] for _, decision in plan([Waiting(uuid.uuid4(), ask(2))] * 2, Inventory((first, second)))]
     assert [(place.host, place.chips) for place in chosen] == [(first.host, (2, 3)), (second.host, (0, 1))]
+
+
+def test_a_host_that_let_an_order_pass_is_filled_last():
+    doubtful, other = a_room("a", doubtful=True), a_room("b")
+    line = [Waiting(uuid.uuid4(), ask(2)) for _ in range(4)]
+    decisions = [decision for _, decision in plan(line, Inventory((doubtful, other)))]
+    assert [choice.places[0].host for choice in decisions] == [other.host, other.host, doubtful.host, doubtful.host]
 
 
 def test_a_small_one_may_start_while_a_large_one_waits():

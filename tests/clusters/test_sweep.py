@@ -2,7 +2,7 @@ from datetime import timedelta
 
 import pytest
 
-from clusters import silence, sweep, workloads
+from clusters import scheduling, silence, sweep, workloads
 from clusters.models import Fetch, Host, Order
 from clusters.states import HostState
 from projects.errors import Gone
@@ -34,6 +34,19 @@ def test_an_order_that_nobody_claims_ends_after_a_minute_and_frees_its_chips():
     assert steps.fresh(workload).reason.startswith("Host tpu-1 did not take the order within 60 s")
     with pytest.raises(Gone):
         steps.claim(workload, now=after(61))
+
+
+def test_a_job_is_not_given_again_to_a_host_that_let_it_pass_while_another_has_room():
+    deaf, other = a_host(name="deaf", heard_at=after(60)), a_host(name="other", heard_at=after(60))
+    for _ in range(2):  # each time a try of its own
+        assert steps.ordered(deaf).ranks.get().host == deaf
+    swept(at=after(60))
+    assert deaf.subject.events.filter(code="host.unclaimed").count() == 2
+    again = a_workload(now=after(60))
+    scheduling.schedule(now=after(60))
+    assert again.ranks.get().host == other
+    steps.claim(steps.ordered(deaf, now=after(61)), now=after(61))
+    assert list(Host.objects.exclude(unclaimed_at=None)) == []
 
 
 def test_an_order_to_a_host_that_fell_silent_ends_after_half_a_minute():
