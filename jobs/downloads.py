@@ -44,7 +44,7 @@ def answer(request: HttpRequest | ApiRequest, fetch: Fetch) -> HttpResponseBase:
     if part is not None:
         headers["Content-Range"] = f"bytes {start}-{end - 1}/{size}"
     return StreamingHttpResponse(
-        _bytes(fetch.pk, start, end, _first(fetch, start, end)),
+        _bytes(fetch, start, end, _read(fetch, start, end)),
         status=200 if part is None else 206,
         content_type="application/octet-stream",  # whatever it is, a browser never shows it as a page
         headers=headers,
@@ -71,21 +71,21 @@ def range_of(header: str, size: int) -> tuple[int, int] | None:
     return start, end
 
 
-def _first(fetch: Fetch, start: int, end: int) -> bytes:
-    """Read before the answer begins: what is lost is said, and not a download that breaks off each time."""
+def _read(fetch: Fetch, offset: int, end: int) -> bytes:
+    """The bytes of the piece at `offset`. Raises Gone when they are lost, and forgets the fetch: no download breaks off twice."""
     try:
-        return pieces.read(fetch.pk, start)[: end - start] if start < end else b""
+        return pieces.read(fetch.pk, offset)[: end - offset] if offset < end else b""
     except Gone:
         fetches.forget(fetch)
         raise
 
 
-async def _bytes(fetch_id: int, offset: int, end: int, data: bytes) -> AsyncIterator[bytes]:
-    """Read as the client takes them: a file may be larger than memory."""
+async def _bytes(fetch: Fetch, offset: int, end: int, data: bytes) -> AsyncIterator[bytes]:
+    """Read as the client takes them: a file may be larger than memory. The first piece was read before the answer began."""
     while data:
         yield data
         offset += len(data)
-        data = (await sync_to_async(pieces.read)(fetch_id, offset))[: end - offset] if offset < end else b""
+        data = await sync_to_async(_read)(fetch, offset, end)
 
 
 def _plain(name: str) -> str:

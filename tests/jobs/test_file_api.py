@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 
 import pytest
+from django.core.files.storage import storages
 from django.utils import timezone
 
 from agent.protocol import FETCH_PIECE_BYTES, FileLine
 from clusters import fetches, files, pieces, scheduling
 from clusters.models import Fetch, OutputFile, Rank
 from jobs.downloads import Unsatisfiable, range_of
+from projects.errors import Gone
 from tests.clusters import steps
 from tests.factories import NOON, a_host, a_job
 from tests.jobs.conftest import body
@@ -226,6 +228,16 @@ def test_bytes_that_the_storage_has_lost_are_fetched_again(viewer, there):
     pieces.drop(lost)
     answer = get(viewer, there)
     assert (answer.status_code, answer.json()["code"]) == (410, "fetched-bytes-lost")
+    assert (get(viewer, there).status_code, Fetch.objects.get().pk > lost) == (202, True)
+
+
+def test_a_piece_that_is_lost_in_the_middle_breaks_one_download_and_no_second(viewer, there):
+    lost = Fetch.objects.get().pk
+    storage = storages["default"]
+    storage.delete(f"fetched/{lost}/{FETCH_PIECE_BYTES:016d}")
+    answer = get(viewer, there)
+    with pytest.raises(Gone):
+        body(answer)
     assert (get(viewer, there).status_code, Fetch.objects.get().pk > lost) == (202, True)
 
 
