@@ -14,6 +14,7 @@ from agent.protocol import FETCH_PIECE_BYTES
 from clusters import files, orders, pieces, silence
 from clusters.models import Fetch, Host, OutputFile
 from clusters.states import FETCH_MOVES, FETCH_OPEN, FetchState, HostState
+from monitoring import conditions
 from monitoring.announcements import wake
 from projects.errors import Conflict, Gone, Invalid, NotFound
 
@@ -26,8 +27,8 @@ FAILED_S = 10  # who asks again within is told why it failed; later it is tried 
 def want(file: OutputFile, *, now: datetime) -> Fetch:
     """The fetch that a download of `file` is served from, or waits for: one that is there or on its way, else a new one.
 
-    -> wanted. Raises Conflict (it has failed just now, or the file is too large) and Gone (the file is not there any more, or
-    its host).
+    -> wanted. Raises Conflict (it has failed just now, the file is too large, or the panel's disk is low) and Gone (the file
+    is not there any more, or its host).
     """
     with transaction.atomic():
         OutputFile.objects.select_for_update().get(pk=file.pk)
@@ -37,6 +38,7 @@ def want(file: OutputFile, *, now: datetime) -> Fetch:
         if last is not None and last.state == FetchState.FAILED and now - last.moved_at < timedelta(seconds=FAILED_S):
             raise Conflict("fetch-failed", last.detail, host=file.rank.host.name)
         _check_can_come(file)
+        conditions.check_room()
         fetch = Fetch.objects.create(
             file=file,
             host=file.rank.host,

@@ -1,4 +1,4 @@
-"""Logs and metrics of work that ended long ago go (LOG_KEEP_DAYS, METRIC_KEEP_DAYS); what it was and how it ended stays."""
+"""What old work has left goes: logs, metrics and followed orders, each by its age. What it was and how it ended stays."""
 
 from __future__ import annotations
 
@@ -9,17 +9,18 @@ from uuid import UUID
 
 from django.conf import settings
 
-from clusters.models import Rank, Workload
+from clusters.models import Order, Rank, Workload
 from clusters.states import RankState
 from monitoring import retention
 
 logger = logging.getLogger(__name__)
 ASKED_AT_ONCE = 500
+ORDERS_KEPT = timedelta(days=30)  # nobody asks for one that was followed, but who looks into what went wrong
 
 
 def forget_old(*, now: datetime) -> dict[str, int]:
     """One look at everything; safe twice, and at any moment. Returns how much of each kind went."""
-    gone = {"logs": 0, "series": 0, "chunks": 0}
+    gone = {"logs": 0, "series": 0, "chunks": 0, "orders": 0}
     if settings.LOG_KEEP_DAYS:
         before = now - timedelta(days=settings.LOG_KEEP_DAYS)
         for log_id in retention.logs_of(_over(retention.workloads_with_logs(before), before)):
@@ -35,8 +36,9 @@ def forget_old(*, now: datetime) -> dict[str, int]:
             gone["series"] += retention.forget_metrics(workload_id)
     if settings.SAMPLES_KEEP_DAYS:
         gone["chunks"] = retention.forget_samples(now - timedelta(days=settings.SAMPLES_KEEP_DAYS))
+    gone["orders"] = retention.delete_by_parts(Order.objects.filter(confirmed_at__lt=now - ORDERS_KEPT))
     retention.give_back()
-    logger.info("forgot old logs=%(logs)d series=%(series)d chunks=%(chunks)d", gone)
+    logger.info("forgot old logs=%(logs)d series=%(series)d chunks=%(chunks)d orders=%(orders)d", gone)
     return gone
 
 

@@ -24,6 +24,7 @@ from django.utils.translation import gettext as _
 
 from clusters import archives, git
 from clusters.models import Source, Upload
+from monitoring import conditions
 from projects import audit
 from projects.actors import Actor
 from projects.errors import Invalid, NotFound
@@ -72,7 +73,8 @@ def of_script(name: str, text: str) -> Source:
 
 
 def upload(*, project: Project, name: str, file: IO[bytes], by: Actor, now: datetime) -> Upload:
-    """An archive for this project's launches. The same bytes are one upload. Raises Invalid with the field `archive`."""
+    """An archive for this project's launches. The same bytes are one upload. Raises Invalid with the field `archive`, Conflict."""
+    conditions.check_room()
     file.seek(0, os.SEEK_END)
     if file.tell() > settings.SOURCE_MAX_BYTES:
         limit = settings.SOURCE_MAX_BYTES // 1024**2

@@ -8,6 +8,7 @@ from typing import Any
 from django.utils.translation import gettext_lazy as _
 
 from monitoring.models import Condition
+from projects.errors import Conflict
 
 DISK_LOW = "disk-low"
 SENTENCES = {
@@ -28,6 +29,14 @@ def begin(code: str, *, now: datetime, **data: Any) -> None:
 def end(code: str) -> None:
     """It is so no more."""
     Condition.objects.filter(code=code).delete()
+
+
+def check_room() -> None:
+    """For whoever is about to store much. Raises Conflict while the disk is low."""
+    low = Condition.objects.filter(code=DISK_LOW).first()
+    if low:
+        sentence = _("The panel's disk has only %(free)s %% left: it stores no more until there is room (%(wanted)s %%).")
+        raise Conflict(DISK_LOW, str(sentence) % low.data)
 
 
 def present() -> list[tuple[Condition, str]]:

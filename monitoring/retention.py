@@ -5,9 +5,11 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
 from django.db import connection, transaction
+from django.db.models import QuerySet
 
 from monitoring import objects
 from monitoring.models import NO_WORKLOAD, Log, LogPiece, LogSegment, MetricChunk, MetricSeries
@@ -23,7 +25,7 @@ def forget_log(log_id: int) -> None:
     A crash in between leaves objects without a row, which segments.sweep_objects finds.
     """
     names = list(LogSegment.objects.filter(log_id=log_id).values_list("name", flat=True))
-    _delete_by_parts(LogPiece.objects.filter(log_id=log_id))
+    delete_by_parts(LogPiece.objects.filter(log_id=log_id))
     with transaction.atomic():
         Log.objects.filter(pk=log_id).delete()
     for name in names:
@@ -49,7 +51,7 @@ def forget_metrics(workload_id: UUID) -> int:
     """All series of one workload; returns how many."""
     series = list(MetricSeries.objects.filter(workload_id=workload_id).values_list("pk", flat=True))
     for pk in series:
-        _delete_by_parts(MetricChunk.objects.filter(series_id=pk))
+        delete_by_parts(MetricChunk.objects.filter(series_id=pk))
         with transaction.atomic():
             MetricSeries.objects.filter(pk=pk).delete()
     return len(series)
@@ -60,7 +62,7 @@ def forget_samples(before: datetime) -> int:
     old = MetricChunk.objects.filter(
         series__workload_id=NO_WORKLOAD, is_open=False, greatest_ms__lt=int(before.timestamp() * 1000)
     )
-    return _delete_by_parts(old)
+    return delete_by_parts(old)
 
 
 def give_back() -> None:
@@ -77,8 +79,8 @@ def give_back() -> None:
                 return
 
 
-def _delete_by_parts(rows) -> int:
-    """At most ROWS_A_COMMIT a transaction."""
+def delete_by_parts(rows: QuerySet[Any]) -> int:
+    """At most ROWS_A_COMMIT a transaction; returns how many."""
     count = 0
     while ids := list(rows.order_by("pk").values_list("pk", flat=True)[:ROWS_A_COMMIT]):
         with transaction.atomic():

@@ -9,6 +9,7 @@ from agent.protocol import FETCH_PIECE_BYTES, FileLine
 from clusters import fetches, files, pieces
 from clusters.models import Fetch, Host, Order, OutputFile
 from clusters.states import HostState
+from monitoring import conditions
 from projects.errors import Conflict, Gone, Invalid, NotFound
 from tests.clusters import steps
 from tests.clusters.steps import after
@@ -89,6 +90,17 @@ def test_a_file_that_is_too_large_is_refused_with_where_it_lies(host, file, sett
     assert refused.value.code == "file-too-large"
     assert refused.value.sentence.endswith("It lies on host tpu-1: files/vit/17/1/model.bin")
     assert not Fetch.objects.exists()
+
+
+def test_while_the_panels_disk_is_low_nothing_new_is_fetched_and_what_is_there_serves(host, file):
+    kept = steps.fetched(file, b"12345")
+    other = steps.a_file(file.rank.workload, "other")
+    conditions.begin(conditions.DISK_LOW, now=NOON, free="1.0", wanted="6.0")
+    assert fetches.want(file, now=NOON) == kept
+    with pytest.raises(Conflict, match="only 1.0 % left"):
+        fetches.want(other, now=NOON)
+    conditions.end(conditions.DISK_LOW)
+    assert fetches.want(other, now=NOON).state == "wanted"
 
 
 def test_a_file_that_turns_out_too_large_fails_with_where_it_lies(host, file, settings):

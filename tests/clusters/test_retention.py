@@ -6,7 +6,7 @@ import pytest
 from django.core.files.storage import storages
 
 from clusters import retention
-from clusters.models import Workload
+from clusters.models import Order, Workload
 from monitoring import logs, metrics, segments
 from monitoring.metric_chunks import CHUNK_POINTS, Columns
 from monitoring.models import Log, LogPiece, LogSegment, MetricChunk, MetricSeries
@@ -56,21 +56,26 @@ def objects():
     return [name for workload in storage.listdir("")[0] for name in storage.listdir(f"{workload}/0/output")[1]]
 
 
+def forgotten(seconds) -> dict[str, int]:
+    """Of each kind how many have gone, where any has."""
+    return {kind: count for kind, count in retention.forget_old(now=after(seconds)).items() if count}
+
+
 def test_what_ended_long_ago_goes_logs_before_metrics(host):
     sealed, unsealed = ended(host), ended(host, seal=False)
     young = ended(host, at=5 * DAY)
-    assert retention.forget_old(now=after(10 * DAY)) == {"logs": 0, "series": 0, "chunks": 0}
-    assert retention.forget_old(now=after(10 * DAY + 1)) == {"logs": 2, "series": 0, "chunks": 0}
+    assert forgotten(10 * DAY) == {}
+    assert forgotten(10 * DAY + 1) == {"logs": 2}
     assert kept() == ({young.pk}, {sealed.pk, unsealed.pk, young.pk})
     assert (LogPiece.objects.count(), LogSegment.objects.count(), len(objects())) == (0, 1, 1)
-    assert retention.forget_old(now=after(20 * DAY + 1)) == {"logs": 1, "series": 2, "chunks": 0}
+    assert forgotten(20 * DAY + 1) == {"logs": 1, "series": 2}
     assert kept() == (set(), {young.pk})
     assert Workload.objects.filter(outcome="succeeded").count() == 3
 
 
 def test_what_runs_keeps_its_log_however_long_it_is_quiet(host):
     running = printed(steps.running(host))
-    assert retention.forget_old(now=after(1000 * DAY)) == {"logs": 0, "series": 0, "chunks": 0}
+    assert forgotten(1000 * DAY) == {"orders": 1}  # of its start, which it has followed
     assert kept() == ({running.pk}, {running.pk})
 
 
@@ -78,6 +83,13 @@ def test_a_lost_workload_of_which_something_may_be_left_keeps_its_log(host):
     workload = printed(steps.running(host))
     Workload.objects.filter(pk=workload.pk).update(state="lost", ended_at=NOON)
     assert retention.forget_old(now=after(1000 * DAY))["logs"] == 0
+
+
+def test_an_order_that_is_open_stays_however_old_it_is(host):
+    steps.claimed(host)
+    waiting = steps.ordered(host)
+    forgotten(1000 * DAY)
+    assert Order.objects.get().workload_id == waiting.pk
 
 
 def test_zero_keeps_for_ever(host, settings):

@@ -7,7 +7,10 @@ import pytest
 
 from clusters import sources
 from clusters.models import Source
-from projects.errors import NotFound
+from monitoring import conditions
+from projects.actors import Actor
+from projects.errors import Conflict, NotFound
+from tests.factories import NOON, a_project, a_user
 
 pytestmark = pytest.mark.django_db
 
@@ -90,3 +93,10 @@ def test_a_recipe_is_a_source_by_its_name(folder, settings, tmp_path):
         with pytest.raises(NotFound) as refused:
             sources.of_recipe(unknown)
         assert refused.value.data == {"known": ["digits"]}
+
+
+def test_while_the_panels_disk_is_low_no_archive_is_taken(db):
+    conditions.begin(conditions.DISK_LOW, now=NOON, free="1.0", wanted="6.0")
+    with pytest.raises(Conflict, match="only 1.0 % left"):
+        sources.upload(project=a_project(), name="code.tar.gz", file=io.BytesIO(b""), by=Actor(user=a_user()), now=NOON)
+    assert not Source.objects.exists()
