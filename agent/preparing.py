@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -111,6 +112,8 @@ class Preparer:
             makings.end_unwanted(wanted)
             if drop:
                 makings.drop_old(wanted)
+        if drop:
+            sources.drop_unused(self._source_root, now_s=time.time())
 
     def _awaited(self, claim: dict[str, object]) -> Iterator[tuple[Makings, str]]:
         """In the order in which they are made: one after the other, so that their words stand in the log like that."""

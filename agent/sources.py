@@ -1,4 +1,4 @@
-"""Code from the panel: fetched once a digest, checked, unpacked, and copied into each rank's working folder."""
+"""Code from the panel: fetched once a digest, checked, unpacked, copied into each rank's working folder, dropped when unused."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from pathlib import Path, PurePosixPath
 
 MOST_UNPACKED_BYTES = 2 * 1024**3
 MOST_ENTRIES = 100_000
+UNUSED_S = 7 * 86_400.0  # a week after its last use it is fetched again, should somebody want it
 
 
 class BadArchive(Exception):
@@ -31,7 +32,15 @@ def provide(root: Path, digest: str, fetch: Callable[[str], bytes], into: Path) 
             part.rename(kept)
         except OSError:  # someone else was faster
             shutil.rmtree(part, ignore_errors=True)
+    os.utime(kept)  # its last use; before the copy, so that nobody drops it meanwhile
     shutil.copytree(kept, into, symlinks=True, dirs_exist_ok=True)
+
+
+def drop_unused(root: Path, *, now_s: float) -> None:
+    """Delete what no rank has used for UNUSED_S, and what an unpacking that was broken off has left for as long."""
+    for path in root.iterdir() if root.is_dir() else ():
+        if now_s - path.stat().st_mtime > UNUSED_S:
+            shutil.rmtree(path, ignore_errors=True)
 
 
 def unpack(archive: bytes, into: Path) -> None:

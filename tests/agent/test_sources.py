@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+import os
 import tarfile
 from pathlib import Path
 
@@ -44,6 +45,26 @@ def test_a_source_is_fetched_once_and_copied_for_each_rank(tmp_path: Path):
         assert (tmp_path / name / "train.py").read_bytes() == b"print(1)"
         assert (tmp_path / name / "data" / "a.txt").read_bytes() == b"a"
     assert asked == [digest]
+
+
+def test_what_nobody_has_used_for_a_week_goes_and_is_fetched_again(tmp_path: Path):
+    root, data = tmp_path / "sources", {}
+    for name in ("old", "used"):
+        packed = archive((f"{name}.py", b"1"))
+        data[hashlib.sha256(packed).hexdigest()] = packed
+    old, used = data
+    for digest in data:
+        sources.provide(root, digest, data.__getitem__, tmp_path / digest)
+    now_s = (root / used).stat().st_mtime
+    (root / f"{old}.77.1.part").mkdir()
+    for path in root.iterdir():
+        os.utime(path, (0, now_s - sources.UNUSED_S - 1))
+    sources.provide(root, used, data.__getitem__, tmp_path / "again")
+    sources.drop_unused(root, now_s=now_s)
+    assert [path.name for path in root.iterdir()] == [used]
+    sources.provide(root, old, data.__getitem__, tmp_path / "anew")
+    assert (tmp_path / "anew" / "old.py").exists()
+    sources.drop_unused(tmp_path / "none", now_s=now_s)
 
 
 def test_an_archive_that_is_not_the_one_asked_for_is_refused(tmp_path: Path):
