@@ -73,7 +73,10 @@ def of_script(name: str, text: str) -> Source:
 
 
 def upload(*, project: Project, name: str, file: IO[bytes], by: Actor, now: datetime) -> Upload:
-    """An archive for this project's launches. The same bytes are one upload. Raises Invalid with the field `archive`, Conflict."""
+    """An archive for this project's launches. The same bytes are one upload.
+
+    Raises Invalid with the field `archive`, and Conflict while the panel's disk is low.
+    """
     conditions.check_room()
     file.seek(0, os.SEEK_END)
     if file.tell() > settings.SOURCE_MAX_BYTES:

@@ -13,7 +13,8 @@ from channels.generic.websocket import AsyncWebsocketConsumer
 from monitoring import door, live, messages
 from monitoring.messages import Ping, Position, Subscribe, Unsubscribe
 from monitoring.positions import Room
-from monitoring.subscriptions import Disconnected, ListSubscription, SubjectSubscription, Subscription, in_thread
+from monitoring.subject_subscriptions import SubjectSubscription
+from monitoring.subscriptions import Disconnected, ListSubscription, Subscription, in_thread
 from projects.errors import NotFound, Unauthorized
 
 logger = logging.getLogger(__name__)

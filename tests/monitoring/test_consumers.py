@@ -15,12 +15,12 @@ from django.utils import timezone
 from websockets.exceptions import InvalidStatus
 
 from agent.protocol import Gap
-from monitoring import door, events, logs, metrics, objects, segments, subjects, subscriptions
+from monitoring import door, events, log_following, logs, metrics, objects, segments, subjects
 from monitoring.consumers import SubjectConsumer
+from monitoring.log_following import FRAME_EVERY_S
 from monitoring.metric_chunks import Columns
 from monitoring.models import Event, Log, Subject
 from monitoring.positions import Room
-from monitoring.subscriptions import FRAME_EVERY_S
 from projects import tokens
 from projects.actors import Actor
 
@@ -241,12 +241,12 @@ def test_what_a_browser_does_not_take_stays_in_the_store(world, server, monkeypa
         for n in range(60):
             append(followed[n % 20], os.urandom(50_000))
             held = max(held, server.unsent_bytes())
-        assert 0 < held < 2 * subscriptions.FRAME_BYTES
+        assert 0 < held < 2 * log_following.FRAME_BYTES
         assert [room.used_bytes <= room.limit_bytes for room in rooms] == [True]
         while sum(map(len, listener.logs.values())) < 20 * 600_000 + 60 * 50_000:
             held = max(held, server.unsent_bytes())
             listener.hear()
-        assert held < 2 * subscriptions.FRAME_BYTES
+        assert held < 2 * log_following.FRAME_BYTES
 
 
 def test_who_is_too_far_behind_is_told_so_once_and_goes_on_where_it_says(world, server, quick_checks):
@@ -339,7 +339,7 @@ def test_without_redis_a_page_fills_from_the_store_and_follows_by_comparing(worl
 
 def test_a_word_that_comes_while_the_store_is_read_is_not_forgotten(world, server, monkeypatch):
     """The log ends, and is gone on with, after it was read and before that was taken note of."""
-    read, reads = subscriptions._read, []
+    read, reads = log_following._read, []
 
     def read_then_end(*args):
         found = read(*args)
@@ -349,7 +349,7 @@ def test_a_word_that_comes_while_the_store_is_read_is_not_forgotten(world, serve
             time.sleep(0.3)  # until the word has come
         return found
 
-    monkeypatch.setattr(subscriptions, "_read", read_then_end)
+    monkeypatch.setattr(log_following, "_read", read_then_end)
     append(world.log, b"abc")
     with Listener(server, world.member) as listener:
         listener.subscribe("job:17", logs=[place(world.log, 0)])
@@ -607,7 +607,7 @@ def test_lost_bytes_of_one_log_stop_no_other(world, server):
 
 
 def test_a_storage_that_is_away_holds_up_no_other_log_and_is_asked_again(world, server, monkeypatch):
-    monkeypatch.setattr(subscriptions, "RETRY_S", 0.1)
+    monkeypatch.setattr(log_following, "RETRY_S", 0.1)
     append(world.log, b"later")
     segments.seal(world.log.pk)
     other = world.open_log(rank=1)
