@@ -85,9 +85,10 @@ if DATABASES["default"]["ENGINE"].endswith("sqlite3"):
     }
     DATABASES["default"]["TEST"] = {"NAME": None}
 else:
-    # A thread a request under ASGI: without a pool, a connection each. Seconds: who asks waits so long; and after so many tries
-    # anew begin with the next who asks, while with the default of 300 they are up to four minutes apart.
-    DATABASES["default"]["OPTIONS"] = {"pool": {"timeout": 10, "reconnect_timeout": 5}}
+    # A thread a request under ASGI: without a pool, a connection each. Of each of the panel's seven processes, so that a server
+    # with PostgreSQL's own limit of 100 has room. Seconds: who asks waits so long; and after so many tries anew begin with the
+    # next who asks, while with the default of 300 they are up to four minutes apart.
+    DATABASES["default"]["OPTIONS"] = {"pool": {"min_size": 1, "max_size": 10, "timeout": 10, "reconnect_timeout": 5}}
     DATABASES["default"]["CONN_MAX_AGE"] = 0
     DATABASES["default"]["CONN_HEALTH_CHECKS"] = True  # else each connection that a restart has cut costs a request
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
