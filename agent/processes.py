@@ -21,6 +21,12 @@ def start_time(pid: int, proc: Folder = PROC) -> int | None:
     return int(stat[19]) if stat and stat[0] not in DEAD else None
 
 
+def is_stopped(pid: int, proc: Folder = PROC) -> bool:
+    """By SIGSTOP, or a debugger."""
+    stat = _stat(pid, proc)
+    return stat is not None and stat[0] in (b"T", b"t")
+
+
 def boot_id(proc: Folder = PROC) -> str:
     return _read(os.path.join(proc, "sys/kernel/random/boot_id")).decode().strip()
 

@@ -167,9 +167,12 @@ class Ranks:
     def _watch(self, folder: WorkloadFolder) -> None:
         self._beginning.pop(folder.workload_id, None)
         self._tell_running(folder)
+        supervisor = _supervisor(folder)
+        if supervisor and processes.is_stopped(supervisor):  # its command runs as the same user, and has stopped it
+            _signal(supervisor, signal.SIGCONT)
         grace_s = folder.stop_grace_s()
-        if grace_s is not None and folder.pass_stop(grace_s):
-            _wake_supervisor(folder)
+        if grace_s is not None and folder.pass_stop(grace_s) and supervisor:
+            _signal(supervisor, signal.SIGTERM)  # it looks five times a second anyway; this makes it look now
 
     def _tell_running(self, folder: WorkloadFolder) -> None:
         running = folder.supervisor_note("running")
@@ -219,14 +222,17 @@ def _final_offsets(folder: WorkloadFolder, output: int) -> dict[str, int]:
     return {PART_OUTPUT: output} | ({PART_PREPARE: prepare} if prepare else {})
 
 
-def _wake_supervisor(folder: WorkloadFolder) -> None:
-    """It looks five times a second anyway; a signal makes it look now."""
+def _supervisor(folder: WorkloadFolder) -> int | None:
+    """Its process id, while it is the process that wrote it down."""
     started = folder.supervisor_note("started") or {}
     pid = started.get("supervisor_pid")
-    if isinstance(pid, int) and processes.start_time(pid) == started.get("supervisor_start_time"):
-        with suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGCONT)  # its command runs as the same user, and may have stopped it
-            os.kill(pid, signal.SIGTERM)
+    is_it = isinstance(pid, int) and processes.start_time(pid) == started.get("supervisor_start_time")
+    return pid if is_it else None  # type: ignore[return-value]
+
+
+def _signal(pid: int, number: int) -> None:
+    with suppress(ProcessLookupError):
+        os.kill(pid, number)
 
 
 def _kill_marked(folder: WorkloadFolder) -> list[int]:

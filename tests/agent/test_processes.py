@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from agent import processes
+from tests.road.world import until
 
 
 @pytest.fixture
@@ -51,6 +53,15 @@ def test_start_time_names_a_process(parent):
     assert began is not None
     assert abs(began / os.sysconf("SC_CLK_TCK") - time.clock_gettime(time.CLOCK_BOOTTIME)) < 60
     assert processes.start_time(2**22 + 1) is None
+
+
+def test_a_stopped_process_is_told_from_one_that_runs(parent):
+    assert not processes.is_stopped(parent.pid)
+    os.kill(parent.pid, signal.SIGSTOP)
+    until(lambda: processes.is_stopped(parent.pid))
+    os.kill(parent.pid, signal.SIGCONT)
+    until(lambda: not processes.is_stopped(parent.pid))
+    assert not processes.is_stopped(2**30)
 
 
 def test_a_name_with_parentheses_and_spaces_is_read_right(tmp_path):

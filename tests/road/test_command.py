@@ -151,6 +151,12 @@ def test_a_command_that_stops_its_own_supervisor_is_canceled_all_the_same(world,
     until(lambda: world.free_chips() == 4)
 
 
+def test_a_command_that_stops_its_own_supervisor_ends_as_it_ended(world, agent):
+    number = world.launch("kill -STOP $PPID; sleep 0.5; echo bye; exit 3")
+    job = world.wait(number, within_s=30)
+    assert (job["state"], job["reason"]["code"], world.complete_log(number)) == ("failed", "exit-code", b"bye\n")
+
+
 @contextmanager
 def little_memory(mib: int) -> Iterator[Path]:
     """The file by which a process enters a memory cgroup; skips where none can be made."""
