@@ -1,4 +1,4 @@
-"""What is started, and what it asks for: the two dataclasses that jobs and replicas share."""
+"""What is started, and what it asks for: the two dataclasses that whoever wants work done fills."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Spec:
     """What a rank runs. `secrets` are names of the project's secrets, each also the variable it is set as.
 
     `source` and `runtime` are pinned: digests of an archive and of a list of packages. `output` and `checkpoints` are
-    folders below the cluster's `files_root`.
+    folders below the cluster's `files_root`, or below the agent's own.
     """
 
     command: list[str]

@@ -17,7 +17,7 @@ class Cluster(models.Model):
     name = models.CharField(max_length=63, unique=True, validators=[slug])
     accelerator = models.CharField(max_length=20)  # a name of clusters/catalogue.py
     lost_after_s = models.PositiveIntegerField(null=True, default=900)  # null: never
-    files_root = models.CharField(max_length=500, blank=True)  # a path or fsspec URL for jobs' files
+    files_root = models.CharField(max_length=500, blank=True)  # a folder for jobs' files; "": the agent's own
     files_shared = models.BooleanField(default=False)  # all its hosts see files_root
     created_at = models.DateTimeField(auto_now_add=True)
 

@@ -57,7 +57,7 @@ class Workload(models.Model):
     version = models.PositiveIntegerField(default=1)
     followed_version = models.PositiveIntegerField(default=0)
 
-    queued_at = models.DateTimeField()  # its place in the line; a second try keeps the first's
+    queued_at = models.DateTimeField()  # its place in the line; a try after a host's trouble keeps that of the one before
     created_at = models.DateTimeField()
     moved_at = models.DateTimeField()  # when it came into its state
     ordered_at = models.DateTimeField(null=True)
