@@ -12,6 +12,7 @@ from clusters import fetches
 from clusters.models import Fetch, OutputFile
 from jobs.models import Attempt, Job, JobDefinition
 from jobs.progress import Progress
+from projects import variables
 from projects.errors import Invalid
 
 MOST_LEVELS = 50  # of lists and objects in one another
@@ -102,8 +103,8 @@ def _too_long(body: Mapping[str, Any]) -> dict[str, str]:
     if len(body.get("labels", {})) > 50 or any(len(k) > 63 or len(v) > 200 for k, v in body.get("labels", {}).items()):
         wrong["labels"] = _("at most 50 labels, with names of 63 and values of 200 characters")
     for name in body.get("environment", {}):
-        if not name or "=" in name or "\0" in name or name.startswith("PANEL_"):
-            wrong[f"environment.{name}"] = _("not a name for a variable; those that begin with PANEL_ are the panel's")
+        if not name or "=" in name or "\0" in name or variables.is_panels(name):
+            wrong[f"environment.{name}"] = _("not a name for a variable; VIRTUAL_ENV and those with PANEL_ are the panel's")
         elif len(body["environment"][name].encode()) > MOST_VALUE_BYTES:
             wrong[f"environment.{name}"] = _("at most %(most)s bytes") % {"most": MOST_VALUE_BYTES}
     total = sum(len(name) + len(value) for name, value in body.get("environment", {}).items())

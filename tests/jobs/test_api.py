@@ -105,6 +105,7 @@ def test_who_may_not_launch_launches_nothing(script, vision, who, scope, refused
             BODY | {"environment": {"PANEL_RANK": "7", "A=B": "", "": ""}},
             ["environment.", "environment.A=B", "environment.PANEL_RANK"],
         ),
+        (BODY | {"environment": {"VIRTUAL_ENV": "/", "PATH": "/bin", "LD_PRELOAD": "a.so"}}, ["environment.VIRTUAL_ENV"]),
         (BODY | {"parameters": {"command": ""}}, ["parameters.command"]),
         (BODY | {"resources": {"chips": 0}}, ["resources.chips"]),
         (BODY | {"resources": {"cluster": []}}, ["resources.cluster"]),

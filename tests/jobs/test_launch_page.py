@@ -186,7 +186,7 @@ def test_wrong_values_stand_at_their_fields_and_all_that_was_typed_stays(as_, vi
     assert (answer.status_code, Job.objects.count(), IdempotencyKey.objects.count()) == (422, 0, 0)
     assert errors(answer) == {
         "labels": "line 1 has no “=”",
-        "environment": "PANEL_X: not a name for a variable; those that begin with PANEL_ are the panel's",
+        "environment": "PANEL_X: not a name for a variable; VIRTUAL_ENV and those with PANEL_ are the panel's",
     }
     answer = as_(vision.member).post(NEW, sent | {"labels": "", "environment": ""})
     assert errors(answer) == {
