@@ -60,7 +60,7 @@ def pin(source: Mapping[str, Any], *, project: Project) -> dict[str, Any]:
         case "git":
             ref = source.get("ref") or "HEAD"
             git.check(source["address"], ref)
-            return {"kind": "git", "address": source["address"], "ref": ref}
+            return {"kind": "git", "address": git.plain(source["address"]), "ref": ref}
     return dict(source)
 
 
