@@ -136,6 +136,14 @@ def test_wrong_fields_of_a_launch_are_named(script, vision, body, fields):
     assert not Job.objects.exists()
 
 
+def test_what_cannot_be_read_is_answered_as_json(script, vision):
+    member = script(vision.member)
+    answer = member.get(f"{JOBS}?{'&'.join(f'label=a%3D{number}' for number in range(1500))}")
+    assert told(answer) == (400, "too-many-fields")
+    answer = member.post(JOBS, BODY | {"name": "x" * 5_000_000}, **{"Idempotency-Key": "k"})
+    assert told(answer) == (413, "request-too-large")
+
+
 def test_names_and_labels_of_any_script_are_taken(script, vision):
     words = {"name": "Größe 模型 شبكة \N{SNOWMAN}", "labels": {"דגם": "ё́ 👩‍🔬"}}
     answer = script(vision.member).post(JOBS, BODY | words)
