@@ -13,13 +13,14 @@ import stat
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from agent import notes
 from agent.home import Home
 from agent.panel import Refused, Unreachable
-from agent.protocol import FETCH_PIECE_BYTES, is_inner_path
+from agent.protocol import FETCH_PIECE_BYTES, is_inner_path, shown_name
 
 logger = logging.getLogger(__name__)
 
@@ -153,7 +154,7 @@ def open_file(own_root: Path, place: dict[str, object]) -> OpenFile:
     inside = os.path.realpath(root / folder)
     if not _is_below(inside, os.path.realpath(root)):
         raise Unfit("The folder of the job's files lies elsewhere.")
-    descriptor = _open(os.path.realpath(f"{inside}/{path}"), inside)
+    descriptor = _open(os.path.realpath(_place_of(path, inside)), inside)
     try:
         found = os.fstat(descriptor)
         # Where it was really found: a folder on the way may have become a link since it was looked at.
@@ -163,6 +164,22 @@ def open_file(own_root: Path, place: dict[str, object]) -> OpenFile:
         os.close(descriptor)
         raise
     return OpenFile(descriptor, found.st_size)
+
+
+def _place_of(path: str, inside: str) -> str:
+    """Where the file lies that was told as `path`: a part of it that is not there may be how a name is shown."""
+    place = inside
+    for part in path.split("/"):
+        is_there = "\\" not in part or os.path.lexists(f"{place}/{part}")
+        place = f"{place}/{part if is_there else _name_shown_as(part, place)}"
+    return place
+
+
+def _name_shown_as(shown: str, folder: str) -> str:
+    """Itself when no name in the folder is shown so."""
+    with suppress(OSError):
+        return next((path.name for path in Path(folder).iterdir() if shown_name(path.name) == shown), shown)
+    return shown
 
 
 def _open(path: str, inside: str) -> int:

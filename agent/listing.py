@@ -205,8 +205,8 @@ class _Found:
 
 
 def _seen(path: str, entry: os.DirEntry[str]) -> Iterator[tuple[str, int, int]]:
-    """(path, size, modified) of a file. A name is bytes; those that are no UTF-8 are shown as replaced."""
-    shown = os.fsencode(path).decode(errors="replace")
+    """(path, size, modified) of a file, as it is shown."""
+    shown = protocol.shown_name(path)
     if len(shown) > protocol.MOST_PATH:
         return
     with suppress(FileNotFoundError):

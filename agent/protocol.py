@@ -7,6 +7,8 @@ release speak `VERSION`; each message carries it, and a reader takes its own and
 from __future__ import annotations
 
 import json
+import os
+import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -210,6 +212,19 @@ def is_inner_path(path: str) -> bool:
     parts = path.split("/")
     is_plain = len(path) <= MOST_PATH and "\0" not in path and path.encode(errors="ignore").decode() == path
     return is_plain and not {"", ".", ".."} & set(parts)
+
+
+# Control characters, and those that end a line or turn the direction of what stands beside them.
+UNREADABLE = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+
+
+def shown_name(name: str) -> str:
+    r"""A file's name or path for people: `\xe9`, `\n` and `\u202e` stand for a byte that is no UTF-8 and for what is UNREADABLE.
+
+    The panel asks for the file by this name (agent/fetching.py finds it).
+    """
+    text = os.fsencode(name).decode(errors="backslashreplace")
+    return UNREADABLE.sub(lambda found: ascii(found[0])[1:-1], text)
 
 
 PROGRESS_STEP, PROGRESS_TOTAL = "progress/step", "progress/total"  # metrics that `::progress` lines become

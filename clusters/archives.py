@@ -20,7 +20,8 @@ from django.utils.translation import gettext as _
 
 from projects.errors import Invalid
 
-MOST_ENTRIES = 100_000  # hosts take as many (agent/sources.py)
+MOST_ENTRIES = 20_000  # files, links and the folders that they lie in: each costs a disk about as much as 20 KiB
+MOST_LEVELS = 100  # of folders in one another
 MOST_HEADER_BYTES = 64 * 1024
 EXTENDED = {tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.SOLARIS_XHDTYPE, tarfile.GNUTYPE_LONGNAME, tarfile.GNUTYPE_LONGLINK}
 # What the two readers raise for what they cannot read; RuntimeError is zipfile's for a password.
@@ -66,25 +67,72 @@ class _Entry(tarfile.TarInfo):
         return entry
 
 
+class _Place:
+    """The folder that an archive is unpacked to, and how much more it takes.
+
+    Folders are made for the files in them alone: an empty one is no part of a source.
+    """
+
+    def __init__(self, into: Path) -> None:
+        self._into = into
+        self._folders = {into}
+        self._room_bytes = settings.SOURCE_MAX_UNPACKED_BYTES
+        self._room_entries = MOST_ENTRIES
+
+    def take(self, size_bytes: int = 0, entries: int = 1) -> None:
+        """Raises Invalid when it is more than there is room for."""
+        self._room_bytes -= size_bytes
+        self._room_entries -= entries
+        if self._room_bytes < 0 or self._room_entries < 0:
+            raise _refused(
+                _("it holds more than %(entries)s files and folders or %(mib)s MiB")
+                % {"entries": MOST_ENTRIES, "mib": int(settings.SOURCE_MAX_UNPACKED_BYTES) // 1024**2}
+            )
+
+    def of(self, name: str) -> Path:
+        place = PurePosixPath(name)
+        if place.is_absolute() or ".." in place.parts:
+            raise _refused(_("%(name)s would be written outside of its folder") % {"name": name})
+        if len(place.parts) > MOST_LEVELS:
+            raise _refused(_("%(name)s… lies in more than %(most)s folders") % {"name": name[:50], "most": MOST_LEVELS})
+        return self._into / place
+
+    def write(self, target: Path, content: IO[bytes] | None, *, is_program: bool) -> None:
+        assert content is not None
+        self.make_folder_of(target)
+        with content, target.open("wb") as file:
+            shutil.copyfileobj(content, file)
+        target.chmod(0o755 if is_program else 0o644)
+
+    def make_folder_of(self, target: Path) -> None:
+        missing = []
+        folder = target.parent
+        while folder not in self._folders:
+            missing.append(folder)
+            folder = folder.parent
+        self.take(entries=len(missing))
+        for folder in reversed(missing):
+            folder.mkdir(exist_ok=True)
+            self._folders.add(folder)
+
+
 def _untar(file: IO[bytes], into: Path) -> None:
     """By hand, as tarfile's own filters are missing in the Python 3.11 of some distributions."""
+    place = _Place(into)
     links: list[tuple[Path, tarfile.TarInfo]] = []
-    room = settings.SOURCE_MAX_UNPACKED_BYTES
     with tarfile.open(fileobj=file, mode="r:*", tarinfo=_Entry) as archive:
-        for count, entry in enumerate(archive):
-            room -= entry.size
-            _check_room(room, count)
-            target = _place(into, entry.name)
-            if entry.isdir():
-                target.mkdir(parents=True, exist_ok=True)
-            elif entry.isfile():
-                _write(target, archive.extractfile(entry), is_program=bool(entry.mode & 0o100))
+        for entry in archive:
+            place.take(entry.size)
+            target = place.of(entry.name)
+            if entry.isfile():
+                place.write(target, archive.extractfile(entry), is_program=bool(entry.mode & 0o100))
             elif entry.issym() or entry.islnk():
                 links.append((target, entry))
-            else:
+            elif not entry.isdir():
                 raise _refused(_("%(name)s is neither a file nor a folder") % {"name": entry.name})
         _read_to_the_end(archive)
     for target, entry in links:  # last: nothing is ever written through one
+        place.make_folder_of(target)
         _link(target, entry, into)
     for target, entry in links:  # when all are there: one may lead out by way of another
         if not target.resolve().is_relative_to(into.resolve()):
@@ -92,8 +140,7 @@ def _untar(file: IO[bytes], into: Path) -> None:
         if target.is_dir():
             raise _refused(_("%(name)s is a link to a folder, which cannot be packed") % {"name": entry.name})
         if target.is_file():  # it is packed as what it leads to
-            room -= target.stat().st_size
-            _check_room(room, count=0)
+            place.take(target.stat().st_size, entries=0)
 
 
 def _read_to_the_end(archive: tarfile.TarFile) -> None:
@@ -107,44 +154,19 @@ def _link(target: Path, entry: tarfile.TarInfo, into: Path) -> None:
     to = into / entry.linkname if entry.islnk() else target.parent / entry.linkname
     if PurePosixPath(entry.linkname).is_absolute() or not to.resolve().is_relative_to(into.resolve()):
         raise _refused(_("%(name)s links to a place outside of its folder") % {"name": entry.name})
-    target.parent.mkdir(parents=True, exist_ok=True)
     target.unlink(missing_ok=True)
     target.symlink_to(to.resolve())
 
 
-def _place(into: Path, name: str) -> Path:
-    place = PurePosixPath(name)
-    if place.is_absolute() or ".." in place.parts:
-        raise _refused(_("%(name)s would be written outside of its folder") % {"name": name})
-    return into / place
-
-
-def _write(target: Path, content: IO[bytes] | None, *, is_program: bool) -> None:
-    assert content is not None
-    target.parent.mkdir(parents=True, exist_ok=True)
-    with content, target.open("wb") as file:
-        shutil.copyfileobj(content, file)
-    target.chmod(0o755 if is_program else 0o644)
-
-
 def _unzip(file: IO[bytes], into: Path) -> None:
+    place = _Place(into)
     with zipfile.ZipFile(file) as archive:
         entries = archive.infolist()
-        _check_room(settings.SOURCE_MAX_UNPACKED_BYTES - sum(entry.file_size for entry in entries), len(entries))
+        place.take(sum(entry.file_size for entry in entries), len(entries))
         for entry in entries:
-            target = _place(into, entry.filename.replace("\\", "/"))
-            if entry.is_dir():
-                target.mkdir(parents=True, exist_ok=True)
-            else:
-                _write(target, archive.open(entry), is_program=bool((entry.external_attr >> 16) & 0o100))
-
-
-def _check_room(room: int, count: int) -> None:
-    if room < 0 or count >= MOST_ENTRIES:
-        raise _refused(
-            _("it holds more than %(entries)s files or %(mib)s MiB")
-            % {"entries": MOST_ENTRIES, "mib": int(settings.SOURCE_MAX_UNPACKED_BYTES) // 1024**2}
-        )
+            target = place.of(entry.filename.replace("\\", "/"))
+            if not entry.is_dir():
+                place.write(target, archive.open(entry), is_program=bool((entry.external_attr >> 16) & 0o100))
 
 
 def _refused(sentence: str) -> Invalid:

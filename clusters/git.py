@@ -18,7 +18,7 @@ from django.utils.translation import gettext as _
 from projects.errors import Invalid
 
 COMMIT = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
-SHORT = re.compile(r"([\w.-]+@)?([a-zA-Z0-9][\w.-]*):(?![:/\d])(\S+)", re.ASCII)  # git@host:path, as git itself takes it
+SHORT = re.compile(r"([\w.-]+@)?([a-zA-Z0-9][\w.-]*):(?![:/\d])([^\s@]+)", re.ASCII)  # git@host:path, as git itself takes it
 HOST = re.compile(r"[a-zA-Z0-9\[][\w.:\]-]*", re.ASCII)
 REF = re.compile(r"[^-\s~^:?*\[\\][^\s~^:?*\[\\]*")  # what git check-ref-format forbids is not in it; no option
 MOST_CHARACTERS = 500
@@ -38,6 +38,12 @@ def check(address: str, ref: str) -> None:
         wrong["source.ref"] = _("a branch, a tag or a full commit is needed")
     if wrong:
         raise Invalid(wrong)
+
+
+def plain(address: str) -> str:
+    """The address in the one spelling that git takes: `HTTPS://` names a helper that it does not have."""
+    scheme, colon, rest = address.partition("://")
+    return f"{scheme.lower()}{colon}{rest}" if colon else address
 
 
 def resolve(address: str, ref: str) -> str:
@@ -67,15 +73,19 @@ def _wrong_address(address: str) -> str:
         return _("not an address")
     try:
         parts = urlsplit(SHORT.sub(r"ssh://\1\2/\3", address) if SHORT.fullmatch(address) else address)
-        host = parts.hostname or ""
+        host, port = parts.hostname or "", parts.port
     except ValueError:
-        return _("not an address")
+        return _("not an address: its host or its port cannot be")
     if parts.scheme not in settings.GIT_SCHEMES:
         known = _(" or ").join(f"{known}://" for known in settings.GIT_SCHEMES)
         return _("an address that begins with %(known)s is needed") % {"known": known}
-    if parts.password or (parts.username and parts.scheme != "ssh"):
-        return _("a password or token in an address can be read by all; let the git settings of panel and hosts hold it")
-    if not HOST.fullmatch(host) or (parts.username or "").startswith("-") or len(parts.path) < 2:
+    is_login = parts.password is not None or (parts.username is not None and parts.scheme != "ssh")
+    if is_login or "?" in address or "#" in address:
+        return _(
+            "a password or token in an address can be read by all, so neither user:password@ nor ? nor # may be in it;"
+            " let the git settings of panel and hosts hold it"
+        )
+    if port == 0 or not HOST.fullmatch(host) or (parts.username or "").startswith("-") or len(parts.path) < 2:
         return _("the address names no host or no repository")
     return ""
 

@@ -11,7 +11,7 @@ import hashlib
 import os
 import tarfile
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import IO, Any
@@ -61,7 +61,7 @@ def pin(source: Mapping[str, Any], *, project: Project) -> dict[str, Any]:
         case "git":
             ref = source.get("ref") or "HEAD"
             git.check(source["address"], ref)
-            return {"kind": "git", "address": source["address"], "ref": ref}
+            return {"kind": "git", "address": git.plain(source["address"]), "ref": ref}
     return dict(source)
 
 
@@ -85,6 +85,8 @@ def upload(*, project: Project, name: str, file: IO[bytes], by: Actor, now: date
     file.seek(0)
     with archives.folder() as folder:
         archives.unpacked(file, Path(folder))
+        if not any(_files(Path(folder))):
+            raise Invalid({"archive": _("there is no file in it")})
         packed_again = packed(Path(folder))
     name, user = Path(name).name[:200] or "archive", by.user if by.user.is_authenticated else None
     with transaction.atomic():
@@ -140,14 +142,18 @@ def packed(folder: Path) -> IO[bytes]:
         gzip.GzipFile(filename="", fileobj=made, mode="wb", mtime=0) as stream,
         tarfile.open(fileobj=stream, mode="w|", format=tarfile.PAX_FORMAT) as archive,
     ):
-        for path in sorted(folder.rglob("*")):
-            if path.is_file() and not IGNORED.intersection(path.parts):
-                entry = tarfile.TarInfo(str(path.relative_to(folder)))
-                entry.size, entry.mode = path.stat().st_size, 0o755 if path.stat().st_mode & 0o100 else 0o644
-                with path.open("rb") as file:
-                    archive.addfile(entry, file)
+        for path in sorted(_files(folder)):
+            entry = tarfile.TarInfo(str(path.relative_to(folder)))
+            entry.size, entry.mode = path.stat().st_size, 0o755 if path.stat().st_mode & 0o100 else 0o644
+            with path.open("rb") as file:
+                archive.addfile(entry, file)
     made.seek(0)
     return made
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    """What of it is packed."""
+    return (path for path in folder.rglob("*") if path.is_file() and not IGNORED.intersection(path.parts))
 
 
 def _digest(archive: IO[bytes]) -> tuple[str, int]:

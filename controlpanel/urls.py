@@ -20,6 +20,7 @@ urlpatterns = [
     path("api/v1/", include([*projects.urls.api_urlpatterns, *clusters.api.urlpatterns, *jobs.urls.api_urlpatterns])),
     path("agent/v1/", include(clusters.agent_api.urlpatterns)),
 ]
+handler400 = "projects.answers.page_400"
 handler404 = "projects.answers.page_404"
 handler403 = "projects.answers.page_403"
 handler500 = "projects.answers.page_500"

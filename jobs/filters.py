@@ -48,7 +48,7 @@ class Filter:
         one = {name: query.get(name, "").strip() for name in ONE_VALUE}
         states = tuple(dict.fromkeys(state for state in query.getlist("state") if state))
         labels = [text for text in query.getlist("label") if text]
-        wrong = {name: _("there is nothing of this name") for name, text in one.items() if not _is_name(text)}
+        wrong = {name: _unfit(text) for name, text in one.items() if _unfit(text)}
         if unknown := [state for state in states if state not in JobState.values]:
             wrong["state"] = _("there is no state %(name)s; known are %(known)s") % {
                 "name": ", ".join(unknown),
@@ -58,8 +58,12 @@ class Filter:
             wrong["accelerator"] = _("there is no such accelerator; known are %(known)s") % {
                 "known": ", ".join(catalogue.CATALOGUE)
             }
-        if len(labels) > MOST_LABELS or any("=" not in text or not _is_name(text) for text in labels):
+        if len(labels) > MOST_LABELS:
+            wrong["label"] = _("at most %(most)s labels") % {"most": MOST_LABELS}
+        elif any("=" not in text for text in labels):
             wrong["label"] = _("a label is written key=value")
+        elif unfit := next(filter(None, map(_unfit, labels)), ""):
+            wrong["label"] = unfit
         if wrong:
             raise Invalid(wrong)
         pairs = dict.fromkeys((key.strip(), value.strip()) for key, _equals, value in (text.partition("=") for text in labels))
@@ -131,8 +135,11 @@ def matching(wanted: Filter, by: Actor) -> Any:  # a JobQuerySet, which mypy kno
     return Job.objects.filter(*_conditions(wanted, by), project__in=projects)
 
 
-def _is_name(text: str) -> bool:
-    return len(text) <= MOST_CHARACTERS and is_storable(text)
+def _unfit(text: str) -> str:
+    """Why nothing can be looked for by it; empty: it can."""
+    if len(text) > MOST_CHARACTERS:
+        return _("at most %(most)s characters") % {"most": MOST_CHARACTERS}
+    return "" if is_storable(text) else _("there is nothing of this name")
 
 
 def _conditions(wanted: Filter, by: Actor) -> Iterator[Any]:

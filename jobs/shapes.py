@@ -8,10 +8,12 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
+from agent.protocol import UNREADABLE
 from clusters import fetches
 from clusters.models import Fetch, OutputFile
 from jobs.models import Attempt, Job, JobDefinition
 from jobs.progress import Progress
+from projects import variables
 from projects.errors import Invalid
 
 MOST_LEVELS = 50  # of lists and objects in one another
@@ -60,7 +62,7 @@ class Launch:
             for name in set(body) - set(wrong)
             if not is_storable(body[name])
         }
-        wrong |= _too_long(body) if not wrong else {}
+        wrong |= _unfit(body) if not wrong else {}
         if wrong:
             raise Invalid(wrong)
         return cls(**body)
@@ -95,15 +97,26 @@ def is_storable(value: Any, levels: int = MOST_LEVELS) -> bool:
     return not isinstance(value, str) or ("\0" not in value and value.encode(errors="ignore").decode() == value)
 
 
-def _too_long(body: Mapping[str, Any]) -> dict[str, str]:
-    wrong = {}
+def is_readable(value: str | Mapping[str, str]) -> bool:
+    """It stands in one line of a list or a title, as it was written."""
+    if isinstance(value, Mapping):
+        return all(is_readable(name) and is_readable(text) for name, text in value.items())
+    return not UNREADABLE.search(value)
+
+
+def _unfit(body: Mapping[str, Any]) -> dict[str, str]:
+    wrong = {
+        path: _("holds a line break, a control character or one that turns the direction of text")
+        for path in ("name", "labels")
+        if not is_readable(body.get(path, ""))
+    }
     if len(body.get("name", "")) > 100:
         wrong["name"] = _("at most 100 characters")
     if len(body.get("labels", {})) > 50 or any(len(k) > 63 or len(v) > 200 for k, v in body.get("labels", {}).items()):
         wrong["labels"] = _("at most 50 labels, with names of 63 and values of 200 characters")
     for name in body.get("environment", {}):
-        if not name or "=" in name or "\0" in name or name.startswith("PANEL_"):
-            wrong[f"environment.{name}"] = _("not a name for a variable; those that begin with PANEL_ are the panel's")
+        if not name or "=" in name or "\0" in name or variables.is_panels(name):
+            wrong[f"environment.{name}"] = _("not a name for a variable; VIRTUAL_ENV and those with PANEL_ are the panel's")
         elif len(body["environment"][name].encode()) > MOST_VALUE_BYTES:
             wrong[f"environment.{name}"] = _("at most %(most)s bytes") % {"most": MOST_VALUE_BYTES}
     total = sum(len(name) + len(value) for name, value in body.get("environment", {}).items())

@@ -8,7 +8,15 @@ from collections.abc import Callable
 from http import HTTPStatus
 from typing import Any
 
-from django.core.exceptions import PermissionDenied, ValidationError
+from django.conf import settings
+from django.core.exceptions import (
+    DisallowedHost,
+    PermissionDenied,
+    RequestDataTooBig,
+    SuspiciousOperation,
+    TooManyFieldsSent,
+    ValidationError,
+)
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.template.loader import render_to_string
 from django.utils.html import escape
@@ -47,13 +55,13 @@ def _refuse_nul(request: HttpRequest) -> HttpResponse | None:
     return answer(request, NotFound("no-such-page", _("There is no such page.")))
 
 
-def answer(request: HttpRequest, error: PanelError) -> HttpResponse:
-    """The error as this request's answer: JSON or the page error.html."""
+def answer(request: HttpRequest, error: PanelError, *, bare: bool = False) -> HttpResponse:
+    """The error as this request's answer: JSON or the page error.html, `bare` when the request itself cannot be read."""
     if request.path.startswith(JSON_PATHS):
         response: HttpResponse = JsonResponse(error.as_json(), status=error.status)
     else:
         # An error that is a bug may come from what a page is made of: it is rendered without request and context processors.
-        response = HttpResponse(_page(error, request, bare=error.status >= 500), status=error.status)
+        response = HttpResponse(_page(error, request, bare=bare or error.status >= 500), status=error.status)
     _challenge(response)
     return response
 
@@ -69,6 +77,10 @@ def api_exception_handler(exc: Exception, context: dict[str, Any]) -> Response |
         response["Retry-After"] = str(int(wait_s))
     _challenge(response)
     return response
+
+
+def page_400(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
+    return answer(request, _unreadable(exception), bare=True)
 
 
 def page_404(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
@@ -105,6 +117,8 @@ def _as_panel_error(exc: Exception) -> PanelError | None:
             error = NotFound("not-found", str(exc) or _("There is nothing at this address."))
         case PermissionDenied():
             error = Forbidden("forbidden", str(exc) or _("You may not do this."))
+        case SuspiciousOperation():
+            error = _unreadable(exc)
         case ValidationError():
             error = Invalid(_fields_of(exc))
         case RecursionError():  # of JSON whose lists never end
@@ -116,6 +130,22 @@ def _as_panel_error(exc: Exception) -> PanelError | None:
         case exceptions.APIException():
             error = PanelError(str(exc.get_codes()).replace("_", "-"), str(exc.detail))
             error.status = exc.status_code
+    return error
+
+
+def _unreadable(exc: Exception | None) -> PanelError:
+    """What Django refuses to read."""
+    error = PanelError("bad-request", _("The request cannot be read."))
+    match exc:
+        case RequestDataTooBig():
+            most = settings.DATA_UPLOAD_MAX_MEMORY_SIZE // 1024**2
+            error = PanelError("request-too-large", _("The body is larger than %(most)s MiB.") % {"most": most})
+            error.status = HTTPStatus.REQUEST_ENTITY_TOO_LARGE
+        case TooManyFieldsSent():
+            most = settings.DATA_UPLOAD_MAX_NUMBER_FIELDS
+            error = PanelError("too-many-fields", _("The request has more than %(most)s parameters or fields.") % {"most": most})
+        case DisallowedHost():
+            error = PanelError("unknown-host", _("The panel does not go by this host name; ALLOWED_HOSTS has those it does."))
     return error
 
 

@@ -13,7 +13,7 @@ from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.utils.translation import gettext as _
 
-from projects import audit
+from projects import audit, variables
 from projects.actors import Actor
 from projects.errors import Conflict, Invalid, NotFound
 from projects.models import Project, Secret, secret_name
@@ -74,8 +74,10 @@ def _check(name: str, value: str) -> None:
         secret_name(name)
     except ValidationError as error:
         raise Invalid({"name": " ".join(error.messages)}) from None
-    if name.startswith("PANEL_"):
-        raise Invalid({"name": _("Names that begin with PANEL_ are the panel's own.")})
+    if variables.is_panels(name):
+        raise Invalid({"name": _("VIRTUAL_ENV and names that begin with PANEL_ are the panel's own.")})
+    if variables.is_obeyed(name):
+        raise Invalid({"name": _("%(name)s steers how programs start: set it in the environment of a launch.") % {"name": name}})
     try:
         size_bytes = len(value.encode())
     except UnicodeEncodeError:  # half of a surrogate pair, which JSON can carry

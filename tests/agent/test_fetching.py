@@ -12,6 +12,7 @@ from agent import fetching, notes
 from agent.fetching import Fetching, Unfit, open_file
 from agent.home import Home
 from agent.panel import Refused, Unreachable
+from agent.protocol import shown_name
 
 PIECE = 4
 
@@ -285,6 +286,33 @@ def test_a_link_within_the_folder_leads_to_what_it_names(home, folder, panel):
     (folder / "model-3.bin").write_bytes(b"xyz")
     (folder / "model.bin").symlink_to("model-3.bin")
     assert read(home.path / "files") == b"xyz"
+
+
+@pytest.mark.parametrize("name", [b"caf\xe9", b"new\nline", "x\u202egnp.exe".encode(), rb"caf\xe9"])
+def test_a_file_is_found_by_the_name_that_it_is_shown_by(home, folder, panel, name):
+    below = os.fsencode(folder) + b"/\xe9"
+    os.mkdir(below)  # noqa: PTH102  a name of bytes
+    with open(below + b"/" + name, "wb") as file:  # noqa: PTH123
+        file.write(b"mine")
+    assert read(home.path / "files", path=r"\xe9/" + shown_name(os.fsdecode(name))) == b"mine"
+
+
+def test_what_bears_the_shown_name_itself_goes_first(home, folder, panel):
+    (folder / "a\n").write_bytes(b"esc")
+    (folder / r"a\n").write_bytes(b"own")
+    assert read(home.path / "files", path=r"a\n") == b"own"
+
+
+def test_a_shown_name_leads_no_further_than_any_other(home, folder, panel):
+    (home.path / "secret").write_bytes(b"secret")
+    (folder / "to\nfolder").symlink_to(home.path)
+    (folder / "to\nsecret").symlink_to(home.path / "secret")
+    for path in (r"to\nfolder/secret", r"to\nsecret"):
+        with pytest.raises(Unfit, match="leads out"):
+            read(home.path / "files", path=path)
+    for path in (r"no\nfolder/secret", r"no\nfile"):
+        with pytest.raises(Unfit, match="no longer there"):
+            read(home.path / "files", path=path)
 
 
 def test_a_place_that_became_a_link_after_it_was_looked_at_is_refused(home, folder, panel, monkeypatch):

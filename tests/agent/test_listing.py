@@ -144,13 +144,19 @@ def test_a_folder_that_became_a_link_shows_nothing_of_where_it_leads(folder, out
     assert not FileList(folder).look(now_s=0)
 
 
-def test_a_name_that_is_no_utf8_is_shown_as_replaced(folder, output):
-    with open(os.fsencode(output) + b"/caf\xe9", "wb"):  # noqa: PTH123  a name of bytes
-        pass
-    written(output / "new\nline")
+def test_a_name_that_cannot_be_read_is_shown_escaped(folder, output):
+    for name in (b"caf\xe9", b"caf\xe8", b"new\nline", "x\u202egnp.exe".encode(), "grün \N{SNOWMAN}".encode()):
+        with open(os.fsencode(output) + b"/" + name, "wb"):  # noqa: PTH123  a name of bytes
+            pass
     written(output / ("x" * 250) / ("y" * 250) / "z")
     FileList(folder).look(now_s=0)
-    assert sorted(line.path for line in told(folder)) == ["caf\N{REPLACEMENT CHARACTER}", "new\nline"]
+    assert sorted(line.path for line in told(folder)) == [
+        r"caf\xe8",
+        r"caf\xe9",
+        "grün \N{SNOWMAN}",
+        r"new\nline",
+        r"x\u202egnp.exe",
+    ]
 
 
 def test_more_files_than_are_told_is_said_once(folder, output, monkeypatch):

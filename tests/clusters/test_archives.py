@@ -151,6 +151,38 @@ def test_what_unpacks_to_more_than_the_limit_is_refused(tmp_path, settings, file
         unpacked(file, tmp_path)
 
 
+MANY = {
+    "files": [entry(f"f{number}") for number in range(11)],
+    "empty folders": [entry(f"d{number}", kind=tarfile.DIRTYPE) for number in range(11)],
+    "folders of one file": [entry("/".join("abcdefghij") + "/f")],
+    "links in folders": [entry("a"), *(entry(f"d{number}/l", kind=tarfile.SYMTYPE, link="../a") for number in range(5))],
+}
+
+
+@pytest.mark.parametrize("entries", MANY.values(), ids=MANY)
+def test_more_files_and_folders_than_the_limit_are_refused(tmp_path, monkeypatch, entries):
+    monkeypatch.setattr(archives, "MOST_ENTRIES", 10)
+    with pytest.raises(Invalid, match="holds more than 10 files and folders"):
+        unpacked(a_tar(*entries), tmp_path)
+
+
+def test_as_many_files_and_folders_as_the_limit_are_taken(tmp_path, monkeypatch):
+    monkeypatch.setattr(archives, "MOST_ENTRIES", 10)
+    files = [*(f"a/b/f{number}" for number in range(7)), "c"]
+    assert sorted(unpacked(a_tar(*map(entry, files)), tmp_path)) == files
+
+
+def test_empty_folders_are_not_made(tmp_path):
+    folders = [entry(name, kind=tarfile.DIRTYPE) for name in ("empty", "code", "code/empty")]
+    assert unpacked(a_tar(*folders, *CODE), tmp_path).keys() == {"code/train.py", "code/run.sh"}
+    assert sorted(path.name for path in (tmp_path / "into").rglob("*")) == ["code", "run.sh", "train.py"]
+
+
+def test_folders_within_folders_without_end_are_refused(tmp_path):
+    with pytest.raises(Invalid, match="more than 100 folders"):
+        unpacked(a_tar(entry("a/" * 1500 + "f")), tmp_path)
+
+
 def test_links_count_as_what_they_lead_to(tmp_path, settings):
     settings.SOURCE_MAX_UNPACKED_BYTES = 10_000
     links = [entry(f"l{i}", kind=tarfile.SYMTYPE, link="a") for i in range(4)]
@@ -206,6 +238,25 @@ def test_too_large_a_file_is_refused_unopened(db, settings):
     with pytest.raises(Invalid, match="larger than"):
         upload(a_project(), io.BytesIO(b"1234"))
     assert not Source.objects.exists()
+
+
+EMPTY = {
+    "nothing": a_tar(),
+    "no entry of a zip": a_zip({}),
+    "folders": a_tar(entry("a", kind=tarfile.DIRTYPE), entry("a/b", kind=tarfile.DIRTYPE)),
+    "folders of a zip": a_zip({"a/": b""}),
+    "a link to nothing": a_tar(entry("l", kind=tarfile.SYMTYPE, link="a")),
+    "what is not packed": a_tar(entry("__pycache__/a.pyc", b"x")),
+}
+
+
+@pytest.mark.parametrize("file", EMPTY.values(), ids=EMPTY)
+def test_an_archive_without_a_file_is_refused(db, file):
+    file.seek(0)
+    with pytest.raises(Invalid) as error:
+        upload(a_project(), file)
+    assert error.value.fields == {"archive": "there is no file in it"}
+    assert not Source.objects.exists() and not Upload.objects.exists()
 
 
 def test_a_script_is_a_source_of_one_file_with_its_own_line_ends(db):

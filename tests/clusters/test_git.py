@@ -97,6 +97,9 @@ def test_a_server_that_says_nothing_is_given_up(settings):
         "ssh://git@github.com/pytorch/examples.git",
         "git@github.com:pytorch/examples.git",
         "host:code.git",
+        "HTTPS://github.com/pytorch/examples",
+        "Ssh://git@github.com/pytorch/examples.git",
+        "https://git.example.org:65535/code",
     ],
 )
 def test_addresses_of_https_and_ssh_are_taken(address):
@@ -118,6 +121,18 @@ def test_addresses_of_https_and_ssh_are_taken(address):
         "ssh://-l@host/code",
         "https://user:token@github.com/pytorch/examples",
         "https://token@github.com/pytorch/examples",
+        "https://:token@github.com/pytorch/examples",
+        "https://user:@github.com/pytorch/examples",
+        "ssh://git:token@github.com/pytorch/examples",
+        "ssh://git:@github.com/pytorch/examples",
+        "git:token@github.com:pytorch/examples",
+        "https://github.com/pytorch/examples?token=secret",
+        "https://github.com/pytorch/examples?",
+        "https://github.com/pytorch/examples#token",
+        "git@github.com:pytorch/examples?token=secret",
+        "https://github.com:99999/pytorch/examples",
+        "https://github.com:0/pytorch/examples",
+        "https://github.com:x/pytorch/examples",
         "https:///nothing",
         "https://github.com",
         "https://[half/code",
@@ -133,6 +148,18 @@ def test_other_addresses_are_refused_before_anybody_is_asked(address):
     assert set(error.value.fields) == {"source.address"}
     with pytest.raises(git.Unresolved):
         git.resolve(address, "main")
+
+
+@pytest.mark.parametrize(
+    ("address", "plain"),
+    [
+        ("HTTPS://GitHub.com/Team/Code", "https://GitHub.com/Team/Code"),
+        ("https://github.com/team/code", "https://github.com/team/code"),
+        ("git@Host:Code", "git@Host:Code"),
+    ],
+)
+def test_a_scheme_is_small_letters_to_git(address, plain):
+    assert git.plain(address) == plain
 
 
 @pytest.mark.parametrize(

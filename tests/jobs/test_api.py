@@ -105,6 +105,7 @@ def test_who_may_not_launch_launches_nothing(script, vision, who, scope, refused
             BODY | {"environment": {"PANEL_RANK": "7", "A=B": "", "": ""}},
             ["environment.", "environment.A=B", "environment.PANEL_RANK"],
         ),
+        (BODY | {"environment": {"VIRTUAL_ENV": "/", "PATH": "/bin", "LD_PRELOAD": "a.so"}}, ["environment.VIRTUAL_ENV"]),
         (BODY | {"parameters": {"command": ""}}, ["parameters.command"]),
         (BODY | {"resources": {"chips": 0}}, ["resources.chips"]),
         (BODY | {"resources": {"cluster": []}}, ["resources.cluster"]),
@@ -118,6 +119,11 @@ def test_who_may_not_launch_launches_nothing(script, vision, who, scope, refused
         (BODY | {"name": "nul\0"}, ["name"]),
         (BODY | {"name": "half \ud800"}, ["name"]),
         (BODY | {"labels": {"nul\0": "x"}}, ["labels"]),
+        (BODY | {"name": "two\nlines"}, ["name"]),
+        (BODY | {"name": "x\u202egnp.exe"}, ["name"]),
+        (BODY | {"name": "\u200fx", "labels": {"a": "\x1b[31m"}}, ["labels", "name"]),
+        (BODY | {"labels": {"a\u2066": "x"}}, ["labels"]),
+        (BODY | {"labels": {"a": "tab\tbed"}}, ["labels"]),
         (BODY | {"parameters": {"command": "echo nul\0"}}, ["parameters"]),
         (BODY | {"parameters": {"command": ["half \ud800"]}}, ["parameters"]),
         (BODY | {"secrets": ["nul\0"]}, ["secrets"]),
@@ -128,6 +134,20 @@ def test_wrong_fields_of_a_launch_are_named(script, vision, body, fields):
     answer = script(vision.member).post(JOBS, body)
     assert (told(answer), sorted(answer.json()["details"])) == ((422, "invalid"), fields)
     assert not Job.objects.exists()
+
+
+def test_what_cannot_be_read_is_answered_as_json(script, vision):
+    member = script(vision.member)
+    answer = member.get(f"{JOBS}?{'&'.join(f'label=a%3D{number}' for number in range(1500))}")
+    assert told(answer) == (400, "too-many-fields")
+    answer = member.post(JOBS, BODY | {"name": "x" * 5_000_000}, **{"Idempotency-Key": "k"})
+    assert told(answer) == (413, "request-too-large")
+
+
+def test_names_and_labels_of_any_script_are_taken(script, vision):
+    words = {"name": "Größe 模型 شبكة \N{SNOWMAN}", "labels": {"דגם": "ё́ 👩‍🔬"}}
+    answer = script(vision.member).post(JOBS, BODY | words)
+    assert (answer.status_code, {name: answer.json()[name] for name in words}) == (201, words)
 
 
 @pytest.mark.parametrize("body", ["[" * 100_000, '{"a":' * 100_000, "{", "\x00"])

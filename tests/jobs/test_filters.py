@@ -135,6 +135,24 @@ def test_what_no_job_could_be_is_told(vision, script, jobs, query, fields):
     assert browser.get(f"/jobs?{query}").status_code == 422
 
 
+@pytest.mark.parametrize(
+    ("query", "details"),
+    [
+        (f"text={'a' * 301}", {"text": "at most 300 characters"}),
+        ("text=nul%00", {"text": "there is nothing of this name"}),
+        (f"label=a%3D{'a' * 300}", {"label": "at most 300 characters"}),
+        ("label=a%3D1&" * 51, {"label": "at most 50 labels"}),
+        ("label=a", {"label": "a label is written key=value"}),
+    ],
+)
+def test_what_cannot_be_looked_for_says_why(vision, script, query, details):
+    assert script(vision.viewer).get(f"{JOBS}?{query}").json()["details"] == details
+
+
+def test_a_text_of_the_longest_that_is_looked_for_may_find_nothing(listed, jobs):
+    assert listed(f"text={'a' * 300}") == []
+
+
 def test_a_filtered_list_goes_on_at_its_cursor(vision, script, listed):
     made = [a_job(project=vision.project, by=vision.member, labels={"odd": str(number % 2)}).pk for number in range(8)]
     odd = made[1::2][::-1]

@@ -186,7 +186,7 @@ def test_wrong_values_stand_at_their_fields_and_all_that_was_typed_stays(as_, vi
     assert (answer.status_code, Job.objects.count(), IdempotencyKey.objects.count()) == (422, 0, 0)
     assert errors(answer) == {
         "labels": "line 1 has no “=”",
-        "environment": "PANEL_X: not a name for a variable; those that begin with PANEL_ are the panel's",
+        "environment": "PANEL_X: not a name for a variable; VIRTUAL_ENV and those with PANEL_ are the panel's",
     }
     answer = as_(vision.member).post(NEW, sent | {"labels": "", "environment": ""})
     assert errors(answer) == {
@@ -276,6 +276,29 @@ def test_what_is_wrong_with_an_address_is_told_at_its_parameter(as_, vision):
         "parameters.address": "an address that begins with https:// or ssh:// is needed",
         "parameters.ref": "a branch, a tag or a full commit is needed",
     }
+
+
+@pytest.mark.parametrize(
+    ("address", "why"),
+    [
+        ("https://git.example.org/code.git?token=secret", "nor ? nor # may be in it"),
+        ("https://git.example.org:99999/code.git", "its port cannot be"),
+        ("https://user:secret@git.example.org/code.git", "a password or token"),
+    ],
+)
+def test_an_address_with_a_token_or_without_a_port_is_refused_by_the_api_too(vision, script, address, why):
+    a_definition(project=vision.project, **shipped.git())
+    parameters = {"address": address, "command": "true"}
+    answer = script(vision.member).post("/api/v1/jobs", {"project": "vit", "definition": "git", "parameters": parameters})
+    assert (answer.status_code, list(answer.json()["details"]), Job.objects.count()) == (422, ["parameters.address"], 0)
+    assert why in answer.json()["message"] and "secret" not in answer.content.decode()
+
+
+def test_a_scheme_in_capitals_reaches_git_in_small_letters(as_, vision):
+    a_definition(project=vision.project, **shipped.git())
+    sent = SENT | {"definition": "git", "parameters.command": "true", "parameters.address": "HTTPS://git.example.org/Code"}
+    assert as_(vision.member).post(NEW, sent | {"parameters.ref": "main"}).status_code == 302
+    assert Job.objects.get().spec.source["address"] == "https://git.example.org/Code"
 
 
 # -- As an old job was launched --------------------------------------------------------------------------------

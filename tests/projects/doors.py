@@ -32,7 +32,7 @@ ERRORS = {
 
 
 def fail(request, error):
-    raise ERRORS[error]()
+    raise _read(request) if error == "reads" else ERRORS[error]()
 
 
 class Fail(APIView):
@@ -40,7 +40,12 @@ class Fail(APIView):
     permission_classes = ()
 
     def get(self, request, error):
-        raise ERRORS[error]()
+        raise _read(request._request) if error == "reads" else ERRORS[error]()
+
+
+def _read(request):
+    """Reads what was sent; raises what Django raises at that."""
+    return Conflict("read", f"{len(request.body)} bytes and {len(request.GET)} parameters were read.")
 
 
 class Teams(APIView):
@@ -72,6 +77,7 @@ urlpatterns = [
     path("api/teams", Teams.as_view()),
     path("api/v1/", include(api_urlpatterns)),
 ]
+handler400 = "projects.answers.page_400"
 handler404 = "projects.answers.page_404"
 handler403 = "projects.answers.page_403"
 handler500 = "projects.answers.page_500"

@@ -88,6 +88,37 @@ def test_a_body_that_is_no_json_is_refused(visitor):
     assert (answer.status_code, answer.json()["code"]) == (415, "unsupported-media-type")
 
 
+MANY = "&".join(f"a{number}=1" for number in range(1500))
+
+
+@pytest.mark.parametrize("path", ["/api/v1/me", "/agent/fail/conflict"])
+def test_a_host_name_that_is_not_ours_is_answered_as_json(visitor, path):
+    answer = visitor.get(path, headers={"Host": "evil.example"})
+    assert (answer.status_code, answer.json()["code"], answer.json()["details"]) == (400, "unknown-host", {})
+    assert "evil" not in answer.json()["message"]
+
+
+@pytest.mark.parametrize("path", ["/api/fail/reads", "/agent/fail/reads"])
+def test_more_parameters_than_are_read_are_answered_as_json(visitor, path):
+    answer = visitor.get(f"{path}?{MANY}")
+    assert (answer.status_code, answer.json()["code"]) == (400, "too-many-fields")
+    assert answer.json()["message"] == "The request has more than 1000 parameters or fields."
+
+
+@pytest.mark.parametrize("path", ["/api/fail/reads", "/agent/fail/reads"])
+def test_a_larger_body_than_is_read_is_answered_as_json(visitor, path):
+    answer = visitor.generic("GET", path, b"x" * (4 * 1024**2 + 1), content_type="application/json")
+    assert (answer.status_code, answer.json()["code"]) == (413, "request-too-large")
+    assert answer.json()["message"] == "The body is larger than 4 MiB."
+
+
+def test_a_request_that_cannot_be_read_gets_a_page_where_pages_are(visitor):
+    answer = visitor.get("/", headers={"Host": "evil.example"})
+    assert (answer.status_code, answer.content.decode().split("|")[:2]) == (400, ["400", "unknown-host"])
+    answer = visitor.get(f"/fail/reads?{MANY}")
+    assert (answer.status_code, answer.content.decode().split("|")[:2]) == (400, ["400", "too-many-fields"])
+
+
 def test_an_address_of_nothing_is_answered_in_the_askers_way(visitor):
     answer = visitor.get("/nothing")
     assert (answer.status_code, answer.content.decode().split("|")[:2]) == (404, ["404", "not-found"])

@@ -9,7 +9,8 @@ import pytest
 from django.conf import settings as django_settings
 from django.db import connection
 
-from projects import secrets
+from agent import launching
+from projects import secrets, variables
 from projects.actors import Actor
 from projects.errors import Conflict, Invalid, NotFound
 from projects.models import AuditEntry, Secret
@@ -80,6 +81,38 @@ def test_a_name_that_is_no_variables_is_refused(project, by, name):
         secrets.put(project=project, name=name, value=VALUE, by=by)
     assert list(wrong.value.fields) == ["name"]
     assert not Secret.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("PANEL_RANK", "the panel's own"),
+        ("VIRTUAL_ENV", "the panel's own"),
+        ("PATH", "steers how programs start"),
+        ("HOME", "steers how programs start"),
+        ("LD_PRELOAD", "steers how programs start"),
+        ("LD_LIBRARY_PATH", "steers how programs start"),
+        ("LC_ALL", "steers how programs start"),
+        ("PYTHONPATH", "steers how programs start"),
+        ("PYTHONUNBUFFERED", "steers how programs start"),
+        ("BASH_ENV", "steers how programs start"),
+    ],
+)
+def test_a_name_that_would_break_or_take_over_the_command_is_refused(project, by, name, why):
+    with pytest.raises(Invalid, match=why) as wrong:
+        secrets.put(project=project, name=name, value=VALUE, by=by)
+    assert list(wrong.value.fields) == ["name"]
+    assert not Secret.objects.exists()
+
+
+def test_what_a_host_gives_each_command_is_no_name_of_a_secret():
+    assert [name for name in launching.PASSED_ON if not variables.is_obeyed(name)] == []
+
+
+@pytest.mark.parametrize("name", ["PATH_TOKEN", "HOMES", "PYTHONANYWHERE_TOKEN", "LDAP_PASSWORD", "path"])
+def test_a_name_that_only_resembles_such_a_one_is_taken(project, by, name):
+    secrets.put(project=project, name=name, value=VALUE, by=by)
+    assert secrets.names(project) == [name]
 
 
 def test_a_secret_of_another_project_is_missing(project, by):
