@@ -5,26 +5,35 @@ from __future__ import annotations
 # What a host gives each command, and what shells, the linker and Python obey before the command's own first line. A launch may
 # set these in `environment`, where they can be seen; as a secret they would break or take over whatever runs.
 OBEYED = frozenset(
-    {
-        *(
-            "PATH",
-            "HOME",
-            "USER",
-            "LOGNAME",
-            "SHELL",
-            "PWD",
-            "LANG",
-            "TZ",
-            "TMPDIR",
-            "IFS",
-            "ENV",
-            "BASH_ENV",
-            "BASHOPTS",
-            "SHELLOPTS",
-        ),
-        *("PYTHONPATH", "PYTHONHOME", "PYTHONSTARTUP", "PYTHONUSERBASE", "PYTHONSAFEPATH", "PYTHONUNBUFFERED", "PYTHONWARNINGS"),
-        *("PYTHONPLATLIBDIR", "PYTHONPYCACHEPREFIX", "PYTHONBREAKPOINT", "PYTHONIOENCODING", "PYTHONHASHSEED", "PYTHONMALLOC"),
-    }
+    [
+        "PATH",
+        "HOME",
+        "USER",
+        "LOGNAME",
+        "SHELL",
+        "PWD",
+        "LANG",
+        "TZ",
+        "TMPDIR",
+        "IFS",
+        "ENV",
+        "BASH_ENV",
+        "BASHOPTS",
+        "SHELLOPTS",
+        "PYTHONPATH",
+        "PYTHONHOME",
+        "PYTHONSTARTUP",
+        "PYTHONUSERBASE",
+        "PYTHONSAFEPATH",
+        "PYTHONUNBUFFERED",
+        "PYTHONWARNINGS",
+        "PYTHONPLATLIBDIR",
+        "PYTHONPYCACHEPREFIX",
+        "PYTHONBREAKPOINT",
+        "PYTHONIOENCODING",
+        "PYTHONHASHSEED",
+        "PYTHONMALLOC",
+    ]
 )
 OBEYED_BEGINNINGS = ("LD_", "LC_", "GLIBC_", "MALLOC_")
 
