@@ -15,7 +15,7 @@ from clusters.specs import Request
 
 
 @dataclass(frozen=True)
-class Room:
+class ClusterRoom:
     """A cluster's chips. Those of hosts that are cordoned or silent are neither free nor in the total."""
 
     cluster: str
@@ -52,14 +52,14 @@ class Outlook:
     sentence: str
 
 
-def rooms(clusters: Iterable[Cluster], inventory: Inventory) -> list[Room]:
+def rooms(clusters: Iterable[Cluster], inventory: Inventory) -> list[ClusterRoom]:
     """Of each cluster, those without hosts too, in the order of their names."""
     found = []
     for cluster in sorted(clusters, key=lambda cluster: (cluster.accelerator, cluster.name)):
         hosts = [room for room in inventory.rooms if room.cluster == cluster.name]
         usable = [room for room in hosts if not room.cordoned and not room.silent]
         found.append(
-            Room(
+            ClusterRoom(
                 cluster=cluster.name,
                 accelerator=cluster.accelerator,
                 free=sum(len(room.free) for room in usable),

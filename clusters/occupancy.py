@@ -14,7 +14,7 @@ from django.conf import settings
 from django.utils.translation import gettext as _
 
 from clusters import silence
-from clusters.free import Room
+from clusters.free import ClusterRoom
 from clusters.models import Chip, Cluster, Host, Lease, Workload
 from clusters.states import HostState
 from projects.access import visible_projects
@@ -105,10 +105,10 @@ class ClusterView:
     hosts: list[HostView]
 
     @property
-    def room(self) -> Room:
+    def room(self) -> ClusterRoom:
         usable = [view for view in self.hosts if view.takes_work]
         cordoned = [view for view in self.hosts if view.host.state == HostState.CORDONED]
-        return Room(
+        return ClusterRoom(
             cluster=self.cluster.name,
             accelerator=self.cluster.accelerator,
             free=sum(view.free for view in usable),

@@ -14,7 +14,7 @@ from clusters.specs import Request
 
 
 @dataclass(frozen=True)
-class Room:
+class HostRoom:
     """What one host offers at this moment."""
 
     host: UUID
@@ -32,7 +32,7 @@ class Room:
 class Inventory:
     """All hosts in service, in the order in which they are filled."""
 
-    rooms: tuple[Room, ...]
+    rooms: tuple[HostRoom, ...]
 
     def without(self, choice: Choice) -> Inventory:
         """What is left once `choice` has been taken."""
@@ -102,15 +102,15 @@ def plan(line: Sequence[Waiting], inventory: Inventory) -> Iterable[tuple[Waitin
         yield waiting, decision
 
 
-def _suits(request: Request, room: Room) -> bool:
+def _suits(request: Request, room: HostRoom) -> bool:
     return room.accelerator == request.accelerator and request.cluster in ("", room.cluster)
 
 
-def _is_usable(room: Room) -> bool:
+def _is_usable(room: HostRoom) -> bool:
     return not room.silent and not room.cordoned
 
 
-def _refusal(request: Request, suited: list[Room]) -> Refusal:
+def _refusal(request: Request, suited: list[HostRoom]) -> Refusal:
     """Told of the hosts that are large enough: a small one that is free lets nothing start."""
     about = {"accelerator": request.accelerator}
     if not suited:

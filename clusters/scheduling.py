@@ -13,7 +13,7 @@ from django.db import transaction
 
 from clusters import orders, silence, workloads
 from clusters.models import Chip, Host, Lease, Rank, Workload
-from clusters.placement import Choice, Inventory, Place, Refusal, Room, Waiting, plan
+from clusters.placement import Choice, HostRoom, Inventory, Place, Refusal, Waiting, plan
 from clusters.specs import Request
 from clusters.states import HostState, Wanted, WorkloadState
 
@@ -59,7 +59,7 @@ def inventory() -> Inventory:
     hosts = Host.objects.filter(state__in=[HostState.READY, HostState.CORDONED]).select_related("slice__cluster")
     return Inventory(
         tuple(
-            Room(
+            HostRoom(
                 host=host.pk,
                 name=host.name,
                 cluster=host.slice.cluster.name,

@@ -14,7 +14,7 @@ from django.utils.datastructures import MultiValueDict
 from django.utils.translation import gettext as _
 
 from clusters import sources
-from clusters.free import Room
+from clusters.free import ClusterRoom
 from clusters.specs import Request
 from jobs import parameters, services
 from jobs.models import DefinitionVersion, Job
@@ -333,6 +333,6 @@ def _retries_of(texts: Mapping[str, str]) -> dict[str, dict[str, Any]]:
     return found
 
 
-def accelerators(form: LaunchForm, rooms: list[Room]) -> list[str]:
+def accelerators(form: LaunchForm, rooms: list[ClusterRoom]) -> list[str]:
     """Those that clusters have, and the one that is asked for."""
     return sorted({room.accelerator for room in rooms} | ({form.accelerator} if form.accelerator else set()))

@@ -12,7 +12,7 @@ from channels.generic.websocket import AsyncWebsocketConsumer
 
 from monitoring import door, live, messages
 from monitoring.messages import Ping, Position, Subscribe, Unsubscribe
-from monitoring.positions import Room
+from monitoring.positions import ByteRoom
 from monitoring.subject_subscriptions import SubjectSubscription
 from monitoring.subscriptions import Disconnected, ListSubscription, Subscription, in_thread
 from projects.errors import NotFound, Unauthorized
@@ -33,7 +33,7 @@ class SubjectConsumer(AsyncWebsocketConsumer):
 
     def __init__(self) -> None:
         super().__init__()
-        self.room = Room()
+        self.room = ByteRoom()
         self.turn = asyncio.Lock()
         self._subscriptions: dict[str, Subscription] = {}
         self._checks: asyncio.Task[None] | None = None

@@ -12,7 +12,7 @@ MAX_EVENTS = 256  # kept of a subject
 
 
 @dataclass
-class Room:
+class ByteRoom:
     """Live log bytes that one socket may hold, over all its logs."""
 
     limit_bytes: int = 1024 * 1024
@@ -30,7 +30,7 @@ class LogPosition:
     """One log for one listener: every byte below `offset` was sent, none above."""
 
     offset: int
-    room: Room
+    room: ByteRoom
     must_fill: bool = True  # the store may have bytes, gaps or an end that were not sent
     is_paused: bool = False  # too far behind: nothing more until the client says where it wants to go on
     due_at: float = 0.0  # monotonic; what comes earlier is gathered

@@ -12,7 +12,7 @@ from channels.db import database_sync_to_async
 from django.utils import timezone
 
 from monitoring import events
-from monitoring.positions import Room
+from monitoring.positions import ByteRoom
 
 MAX_HINTS = 1_000
 LOOK_BACK = timedelta(seconds=15)  # a page of a list was drawn at most so long before it listens
@@ -32,7 +32,7 @@ class Socket(Protocol):
     Who reads something large from the store to send it holds `turn` for so long: of one socket, one thing at a time is in memory.
     """
 
-    room: Room
+    room: ByteRoom
     turn: asyncio.Lock
 
     async def tell(self, message: dict[str, Any]) -> None: ...

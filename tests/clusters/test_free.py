@@ -8,12 +8,12 @@ from uuid import uuid4
 import pytest
 
 from clusters import free
-from clusters.placement import Inventory, Room
+from clusters.placement import HostRoom, Inventory
 from clusters.specs import Request
 
 
 def room(name="tpu-1", *, cluster="west", free=(0, 1), total=4, **more):
-    return Room(host=uuid4(), name=name, cluster=cluster, accelerator="cpu", free=free, total=total, **more)
+    return HostRoom(host=uuid4(), name=name, cluster=cluster, accelerator="cpu", free=free, total=total, **more)
 
 
 def clusters(*names):

@@ -6,13 +6,15 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from clusters.placement import Choice, Inventory, Refusal, Room, Waiting, place, plan
+from clusters.placement import Choice, HostRoom, Inventory, Refusal, Waiting, place, plan
 from clusters.specs import Request
 
 
 def a_room(name="a", *, free=4, total=None, cluster="one", accelerator="cpu", cordoned=False, silent=False, doubtful=False):
     total = free if total is None else total
-    return Room(uuid.uuid4(), name, cluster, accelerator, tuple(range(total - free, total)), total, cordoned, silent, doubtful)
+    return HostRoom(
+        uuid.uuid4(), name, cluster, accelerator, tuple(range(total - free, total)), total, cordoned, silent, doubtful
+    )
 
 
 def ask(chips, *, cluster="", accelerator="cpu"):

@@ -20,7 +20,7 @@ from monitoring.consumers import SubjectConsumer
 from monitoring.log_following import FRAME_EVERY_S
 from monitoring.metric_chunks import Columns
 from monitoring.models import Event, Log, Subject
-from monitoring.positions import Room
+from monitoring.positions import ByteRoom
 from projects import tokens
 from projects.actors import Actor
 
@@ -225,8 +225,8 @@ def test_a_browser_that_takes_nothing_for_a_while_gets_every_byte_later(world, s
 
 def test_what_a_browser_does_not_take_stays_in_the_store(world, server, monkeypatch):
     """Twenty hot logs: of one socket one frame at a time is in memory, and of what came live as much as its room holds."""
-    rooms: list[Room] = []
-    monkeypatch.setattr("monitoring.consumers.Room", lambda: rooms.append(Room()) or rooms[-1])
+    rooms: list[ByteRoom] = []
+    monkeypatch.setattr("monitoring.consumers.ByteRoom", lambda: rooms.append(ByteRoom()) or rooms[-1])
     others = [subjects.ensure(kind="job", key=n, title="job", project=world.project) for n in range(100, 120)]
     followed = [logs.open_log(subject=other, workload_id=GHOST, rank=n, part="output") for n, other in enumerate(others)]
     for log in followed:

@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monitoring.positions import MAX_EVENTS, EventPosition, LogPosition, Room
+from monitoring.positions import MAX_EVENTS, ByteRoom, EventPosition, LogPosition
 
 LOG = bytes(range(256)) * 2
 
@@ -15,7 +15,7 @@ LOG = bytes(range(256)) * 2
 )
 def test_sent_bytes_have_no_hole_and_no_repeat_whatever_is_heard(data, start, limit):
     """Messages lost, repeated, overlapping or out of order; fills in between; a room that is soon full."""
-    room = Room(limit_bytes=80)
+    room = ByteRoom(limit_bytes=80)
     position, sent = LogPosition(start, room), b""
     for _ in range(data.draw(st.integers(0, 30))):
         match data.draw(st.sampled_from(["hear", "take", "fill", "word"])):
@@ -39,7 +39,7 @@ def test_sent_bytes_have_no_hole_and_no_repeat_whatever_is_heard(data, start, li
 
 
 def test_what_comes_live_during_a_fill_is_joined_to_it():
-    position = LogPosition(0, Room())
+    position = LogPosition(0, ByteRoom())
     position.hear(100, LOG[100:150])
     position.hear(150, LOG[150:160])
     position.offset, position.must_fill = 120, False
@@ -47,13 +47,13 @@ def test_what_comes_live_during_a_fill_is_joined_to_it():
 
 
 def test_a_hole_is_filled_from_the_store():
-    position = LogPosition(0, Room(), must_fill=False)
+    position = LogPosition(0, ByteRoom(), must_fill=False)
     position.hear(10, b"x")
     assert (position.take(1000), position.must_fill) == (None, True)
 
 
 def test_who_is_paused_hears_nothing_until_they_say_where_to_go_on():
-    position = LogPosition(0, Room(), must_fill=False)
+    position = LogPosition(0, ByteRoom(), must_fill=False)
     position.hear(0, b"abc")
     position.pause()
     position.hear(3, b"def")
@@ -63,7 +63,7 @@ def test_who_is_paused_hears_nothing_until_they_say_where_to_go_on():
 
 
 def test_a_full_room_of_one_socket_sends_its_logs_to_the_store():
-    room = Room(limit_bytes=10)
+    room = ByteRoom(limit_bytes=10)
     first, second = LogPosition(0, room, must_fill=False), LogPosition(0, room, must_fill=False)
     first.hear(0, b"x" * 8)
     second.hear(0, b"x" * 8)
