@@ -51,6 +51,34 @@ def test_what_was_watched_live_is_what_a_fresh_load_shows(world, a_person):
     assert [page.locator(shown).inner_text() for shown in SHOWN] == live
 
 
+def test_a_page_that_slept_while_its_panel_came_anew_wakes_to_what_a_fresh_load_shows(world, a_person, tmp_path):
+    person = a_person()
+    go = tmp_path / "go"
+    number = world.launch(
+        f"echo before; until [ -e {go} ]; do sleep 0.1; done; for i in $(seq 1 2000); do echo line $i; done; exit 3"
+    )
+    world.wait(number, "running")
+    page = person.open(f"/jobs/{number}")
+    expect(page.locator("[data-log-view]")).to_contain_text("before")
+    expect(page.locator("[data-connection]").first).to_contain_text("live")
+    devtools = page.context.new_cdp_session(page)
+    devtools.send("Page.setWebLifecycleState", {"state": "frozen"})
+    world.kill_part("uvicorn")
+    world.wait_answers()
+    go.touch()
+    world.wait(number)
+    assert world.complete_log(number).endswith(b"line 2000\n")
+    devtools.send("Page.setWebLifecycleState", {"state": "active"})
+    expect(page.locator("#job-header")).to_contain_text("failed", timeout=20_000)
+    expect(page.locator("[data-log-view]")).to_contain_text("line 2000", timeout=20_000)
+    expect(page.locator("[data-connection]").first).to_contain_text("live", timeout=20_000)
+    person.complaints.clear()  # the browser's lines for a panel that was away
+    woken = [page.locator(shown).inner_text() for shown in SHOWN]
+    page.reload()
+    expect(page.locator("[data-log-view]")).to_contain_text("line 2000")
+    assert [page.locator(shown).inner_text() for shown in SHOWN] == woken
+
+
 def test_a_log_can_do_nothing_to_the_page(world, a_person):
     person = a_person()
     number = world.launch("printf '<img src=x onerror=document.title=1><b>bold</b>\\n\\033]0;title\\007\\033[31mred\\033[0m\\n'")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 
-import httpx
 import pytest
 
 from tests import postgresql
@@ -47,18 +46,6 @@ def check_whole(world: World, number: int, last: int) -> None:
     assert world.complete_log(number) == b"".join(b"line %d\n" % i for i in range(1, last + 1))
 
 
-def wait_answers(world: World) -> None:
-    """Until it serves again."""
-
-    def answers() -> bool:
-        try:
-            return world.client.get("jobs", timeout=5).status_code == 200
-        except httpx.HTTPError:
-            return False
-
-    until(answers, 40, "the panel answers again")
-
-
 @pytest.mark.parametrize("mode", ["fast", "immediate"])
 def test_a_restart_of_the_database_costs_a_running_job_nothing(world, agent, database, tmp_path, mode):
     go = tmp_path / "go"
@@ -66,7 +53,7 @@ def test_a_restart_of_the_database_costs_a_running_job_nothing(world, agent, dat
     world.wait(number, "running")
     database.stop(mode)
     database.start()
-    wait_answers(world)
+    world.wait_answers()
     held = len(world.log(number))
     until(lambda: len(world.log(number)) > held, what="the log goes on")
     go.touch()
@@ -88,7 +75,7 @@ def test_what_ends_while_the_database_is_away_is_told_afterwards_as_it_ended(wor
     assert world.client.get("jobs").status_code == 500  # after as long as it waits for a connection
     time.sleep(max(0.0, away_until - time.monotonic()))
     database.start()
-    wait_answers(world)
+    world.wait_answers()
     later = world.launch("echo later")  # the scheduler goes on by itself
     assert world.wait(later)["state"] == "succeeded"
     assert world.wait(jobs[good])["state"] == "succeeded"

@@ -16,7 +16,7 @@ from agent import processes
 from agent.protocol import ENV_WORKLOAD
 from tests.road.link import Link
 from tests.road.world import Agent, World, a_world, until
-from tests.valkey import Valkey
+from tests.valkey import Valkey, free_port
 
 SLOTS = 4
 SILENT_S = 5
@@ -166,6 +166,15 @@ def test_a_panel_whose_connections_to_redis_are_dead_finds_out_by_itself(world, 
     assert world.wait(running)["state"] == "succeeded"
     runs.check_log(world.complete_log(running), 1)
     assert len(runs.pids) == 1
+
+
+def test_the_panels_worker_finds_out_by_itself_that_its_connections_are_dead(world, agent, panel_to_redis):
+    """Only it asks git, so its words are git's."""
+    unreachable = {"address": f"https://127.0.0.1:{free_port()}/none.git", "command": "true"}
+    assert world.wait(world.launch_of("git", unreachable))["reason"]["code"] == "source-failed"
+    panel_to_redis.forget()
+    job = world.wait(world.launch_of("git", unreachable))
+    assert (job["state"], job["reason"]["code"]) == ("failed", "source-failed")
 
 
 def test_a_host_whose_redis_does_not_answer_goes_on_and_tells_all_afterwards(world, agent, host_to_redis, runs):

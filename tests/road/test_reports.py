@@ -65,6 +65,29 @@ def test_log_reports_that_come_twice_and_in_any_order_make_the_same_log(world, a
     assert world.complete_log(number) == text
 
 
+def test_acknowledgements_that_are_lost_cost_neither_a_byte_nor_a_state(world, agent, tmp_path):
+    go = tmp_path / "go"
+    number = world.launch(
+        f"i=0; while [ ! -e {go} ]; do i=$((i+1)); echo line $i; sleep 0.002; done; echo $i > {go}.last; exit 3"
+    )
+    world.wait(number, "running")
+    lost, until_s = 0, time.monotonic() + 3
+    while time.monotonic() < until_s:
+        lost += world.redis().delete(protocol.acks_key(agent.host_id))
+        time.sleep(0.01)
+    assert lost > 20
+    go.touch()
+    until((tmp_path / "go.last").exists, what="its end")
+    for _ in range(50):
+        lost += world.redis().delete(protocol.acks_key(agent.host_id))
+        time.sleep(0.01)
+    job = world.wait(number)
+    assert (job["state"], job["reason"]["code"]) == ("failed", "exit-code")
+    last = int((tmp_path / "go.last").read_text())
+    assert world.complete_log(number) == b"".join(b"line %d\n" % i for i in range(1, last + 1))
+    until((agent.folder(job["workload"]) / "done").exists, what="nothing left to ship")
+
+
 def test_state_reports_that_come_again_change_nothing(world, agent):
     number = world.launch("echo once")
     assert world.wait(number)["state"] == "succeeded"

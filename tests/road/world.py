@@ -218,6 +218,17 @@ class World:
         os.kill(old, signal.SIGKILL)
         return until(lambda: (new := self.part(words)) != old and new, what=f"{words} again")
 
+    def wait_answers(self) -> None:
+        """Until it serves again."""
+
+        def answers() -> bool:
+            try:
+                return self.client.get("jobs", timeout=5).status_code == 200
+            except httpx.HTTPError:
+                return False
+
+        until(answers, 40, "the panel answers again")
+
     # -- People and hosts ----------------------------------------------------------------------------------
 
     def client_of(self, token: str) -> httpx.Client:
