@@ -39,7 +39,7 @@ def main(arguments: list[str] | None = None) -> int:
         name=options.name,
         chips=options.chips,
         runtimes=Path(options.runtimes).expanduser().resolve() if options.runtimes else None,
-        machine_id=os.environ.get("PANEL_MACHINE_ID", "") or _machine_id(),
+        machine_id=options.machine_id[:64] or _machine_id(),
     )
     try:
         return loop.run(settings)
@@ -58,6 +58,7 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--state", default="~/.tpu-panel-agent", help="folder of this host's state")
     run.add_argument("--name", default=socket.gethostname()[:64], help="what people call this host")
     slots = 2 * (os.cpu_count() or 1)
+    run.add_argument("--machine-id", default=os.environ.get("PANEL_MACHINE_ID", ""), help="of a second host on one machine")
     run.add_argument("--chips", type=int, default=slots, help="chips of this host; slots on a host that has none")
     run.add_argument("--runtimes", default="", help="folder of built Python environments (default: in the state folder)")
     build = commands.add_parser("build", help="build a runtime; the agent starts this itself")

@@ -7,16 +7,17 @@ import secrets
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from django.conf import settings
 from django.db import transaction
 from django.utils.translation import gettext as _
 
-from clusters import host_access
+from clusters import host_access, silence
 from clusters.models import Chip, Cluster, EnrolmentToken, Host, Slice
 from clusters.states import HostState
 from monitoring import events, subjects
 from projects import audit
 from projects.actors import Actor
-from projects.errors import Forbidden, Invalid
+from projects.errors import Conflict, Forbidden, Invalid
 
 VALID_FOR = timedelta(hours=1)
 
@@ -48,7 +49,8 @@ def issue(*, cluster: Cluster, by: Actor, now: datetime, valid_for: timedelta = 
 def enrol(*, token: str, machine_id: str, name: str, chips: int, now: datetime) -> Identity:
     """Make a host of the machine that shows `token`; a machine known in this cluster becomes the same host again.
 
-    Raises Forbidden for a token that is unknown, used or expired, Invalid for a wrong number of chips.
+    Raises Forbidden for a token that is unknown, used or expired, Invalid for a wrong number of chips, and Conflict while an
+    agent of this machine is heard: the token stays good.
     """
     if not 1 <= chips <= 1024:
         raise Invalid({"chips": _("A host has 1 to 1024 chips.")})
@@ -83,16 +85,23 @@ def _check(invitation: EnrolmentToken | None, now: datetime) -> None:
 
 
 def _host_of(cluster: Cluster, *, machine_id: str, name: str, now: datetime) -> Host:
-    """The host of this machine in this cluster, not saved yet. A host of `cpu` is a slice of its own.
-
-    A known one was not heard just now: its new agent need not wait until the old one's last word is old enough.
-    """
+    """The host of this machine in this cluster, not saved yet. A host of `cpu` is a slice of its own."""
     host = Host.objects.select_for_update().filter(slice__cluster=cluster, machine_id=machine_id).first()
     if host is None:
         host = Host(machine_id=machine_id, created_at=now, heard_at=now)
         host.slice = Slice.objects.create(cluster=cluster, name=f"host-{host.pk.hex[-12:]}")
     elif host.state == HostState.RETIRED:
         host.state, host.cordon_reason = HostState.ENROLLED, ""
+    elif silence.has_living_agent(host, now=now):  # its place is not to be had by a command that is pasted on its machine
+        raise Conflict(
+            "host-has-agent",
+            _(
+                "This machine is host %(host)s already, whose agent was heard just now. If that one is gone for good, enrol in"
+                " %(seconds)s s. A second host on one machine needs a PANEL_MACHINE_ID of its own."
+            )
+            % {"host": host.name, "seconds": int(settings.SECOND_AGENT_S)},
+            host=host.name,
+        )
     host.name = name
     host.subject = subjects.ensure(kind="host", key=str(host.pk), title=name, link=f"/hosts/{host.pk}")
     return host

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from django.conf import settings
 from django.db import transaction
 from django.utils.translation import gettext as _
 
 from agent import protocol
-from clusters import workloads
+from clusters import silence, workloads
 from clusters.models import Host, Workload
 from clusters.states import HostState, RankState
 from monitoring import events
@@ -30,7 +29,7 @@ def open_session(host: Host, *, instance_id: str, boot_id: str, agent_version: s
         # No key: a stop holds the workload and writes an order that refers to the host; it must not wait for us.
         host = Host.objects.select_for_update(of=("self",), no_key=True).select_related("subject").get(pk=host.pk)
         same = (host.instance_id, host.boot_id) == (instance_id, boot_id)
-        refused = not same and _old_one_was_heard(host, now)
+        refused = not same and silence.has_living_agent(host, now=now)
         if refused:
             _note_second(host, now)
         else:
@@ -42,11 +41,6 @@ def open_session(host: Host, *, instance_id: str, boot_id: str, agent_version: s
             % {"host": host.name, "ago": int((now - host.heard_at).total_seconds()) if host.heard_at else 0},
         )
     return host.session
-
-
-def _old_one_was_heard(host: Host, now: datetime) -> bool:
-    heard = host.session and host.heard_at
-    return bool(heard and now - heard < timedelta(seconds=settings.SECOND_AGENT_S))
 
 
 def _note_second(host: Host, now: datetime) -> None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from uuid import UUID
+
+from django.conf import settings
 
 from clusters.models import Host, Loop
 
@@ -40,6 +42,12 @@ def all_silences() -> dict[UUID, float]:
     """Seconds of silence of each host in service."""
     heard_by = listening()
     return {host.pk: silence_s(host, heard_by) for host in Host.objects.in_service().only("heard_at", "created_at")}
+
+
+def has_living_agent(host: Host, *, now: datetime) -> bool:
+    """An agent speaks for it, as far as can be known: it has a session, and was heard within SECOND_AGENT_S."""
+    heard = host.session and host.heard_at
+    return bool(heard and now - heard < timedelta(seconds=settings.SECOND_AGENT_S))
 
 
 def heard(host_id: UUID, *, now: datetime) -> None:

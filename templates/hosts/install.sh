@@ -5,7 +5,8 @@
 #
 # Everything goes into $HOME/.tpu-panel-agent, and nothing needs root. Run again it upgrades the agent, and starts it anew
 # only when that is needed; work that runs here goes on meanwhile. PANEL_HOST_NAME and PANEL_HOST_CHIPS (before the first
-# run) say what the panel calls this host, and how many chips it has.
+# run) say what the panel calls this host, and how many chips it has. A second host on one machine, as another user or with
+# another HOME, needs a PANEL_MACHINE_ID of its own.
 set -eu
 
 panel={{ panel }}
@@ -103,6 +104,7 @@ agent_command() { # is called with what is to be done with the command
     set -- "$@" "$venv/bin/python" -m agent run --panel "$panel" --state "$home"
     if [ -n "${PANEL_HOST_NAME:-}" ]; then set -- "$@" --name "$PANEL_HOST_NAME"; fi
     if [ -n "${PANEL_HOST_CHIPS:-}" ]; then set -- "$@" --chips "$PANEL_HOST_CHIPS"; fi
+    if [ -n "${PANEL_MACHINE_ID:-}" ]; then set -- "$@" --machine-id "$PANEL_MACHINE_ID"; fi
     "$@"
 }
 

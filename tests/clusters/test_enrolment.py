@@ -3,11 +3,11 @@ from datetime import timedelta
 
 import pytest
 
-from clusters import enrolment, sessions
+from clusters import enrolment, hosts, sessions
 from clusters.models import Chip, EnrolmentToken, Host, Slice
 from clusters.states import HostState
 from projects.actors import Actor
-from projects.errors import Forbidden, Invalid
+from projects.errors import Conflict, Forbidden, Invalid
 from projects.models import AuditEntry
 from tests.clusters import steps
 from tests.clusters.steps import after
@@ -143,6 +143,24 @@ def test_a_machine_that_enrols_again_does_not_wait_for_its_own_silence(cluster):
     enrol(invite(cluster), now=after(300))
     host.refresh_from_db()
     assert sessions.open_session(host, instance_id="i2", boot_id="b1", agent_version="1", now=after(301)) == 2
+
+
+def test_a_machine_whose_agent_is_heard_keeps_its_place_and_the_token_stays_good(cluster):
+    first = Host.objects.get(pk=enrol(invite(cluster)).host_id)
+    sessions.open_session(first, instance_id="i1", boot_id="b1", agent_version="1", now=NOON)
+    before, token = Host.objects.values().get(), invite(cluster)
+    with pytest.raises(Conflict, match="host tpu-1 already"):
+        enrol(token, name="second", now=after(59))
+    assert Host.objects.values().get() == before
+    assert enrol(token, machine_id="a-second", name="second", now=after(59)).host_id != str(first.pk)
+
+
+def test_a_machine_enrols_again_at_once_after_its_host_was_retired(cluster):
+    host = Host.objects.get(pk=enrol(invite(cluster)).host_id)
+    sessions.open_session(host, instance_id="i1", boot_id="b1", agent_version="1", now=NOON)
+    host.refresh_from_db()
+    hosts.retire(host=host, by=Actor(user=a_user(is_superuser=True)), now=after(1))
+    assert enrol(invite(cluster), now=after(2)).host_id == str(host.pk)
 
 
 def test_a_new_host_is_no_silent_one(cluster):

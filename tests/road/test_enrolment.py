@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from agent import processes
-from tests.road.world import World, until
+from tests.road.world import World, a_world, until
 
 # All that the script calls besides python3; what it does without where it is missing is left out.
 TOOLS = ["sh", "curl", "cat", "cp", "grep", "id", "kill", "mkdir", "mv", "nohup", "rm", "rmdir", "sed", "setsid", "sleep"]
@@ -39,10 +39,11 @@ class Machine:
         else:
             (self.bin / "python3").symlink_to(Path(sys.base_prefix) / "bin" / f"python3.{sys.version_info.minor}")
         self.state = self.home / ".tpu-panel-agent"
+        self.id = f"machine-of-{self.home}"[-64:]
 
     def paste(self, command: str, **environment: str) -> subprocess.CompletedProcess[str]:
         given = [f"{name}={value}" for name, value in os.environ.items() if name.startswith("PIP_")]
-        given += [f"PANEL_MACHINE_ID=machine-of-{self.home}"[:80], f"HOME={self.home}", f"PATH={self.bin}"]
+        given += [f"PANEL_MACHINE_ID={self.id}", f"HOME={self.home}", f"PATH={self.bin}"]
         given += [f"{name}={value}" for name, value in environment.items()]
         shell = ["env", "-i", *given, str(self.bin / "sh"), "-c", command]
         return subprocess.run(shell, cwd="/", capture_output=True, text=True, timeout=180, check=False, stdin=subprocess.DEVNULL)
@@ -62,6 +63,13 @@ class Machine:
             pid = self.pid
             os.kill(pid, signal.SIGTERM)
             until(lambda: processes.start_time(pid) is None, what="agent gone")
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory) -> Iterator[World]:
+    """An agent counts as heard for longer than from one heartbeat to the next, which the worlds of other tests do without."""
+    with a_world(tmp_path_factory.mktemp("world"), environment={"SECOND_AGENT_S": "15"}) as world:
+        yield world
 
 
 def invitation(world: World) -> str:
@@ -143,6 +151,18 @@ def test_a_newer_agent_is_put_in_the_olds_place_while_work_goes_on(world, _machi
     go.touch()
     assert world.wait(number)["state"] == "succeeded"
     assert world.complete_log(number) == b"done\n"
+
+
+def test_a_second_agent_on_a_machine_takes_no_place_and_may_have_one_of_its_own(world, _machine, another_machine):
+    machine, command = _machine[0], invitation(world)
+    refused = another_machine.paste(command, PANEL_MACHINE_ID=machine.id, PANEL_HOST_NAME="second")
+    assert (refused.returncode, refused.stdout.splitlines()[1:]) == (1, [])
+    assert "This machine is host tpu 2 already, whose agent was heard just now." in refused.stderr
+    assert (world.host(machine.host_id)["name"], world.host(machine.host_id)["state"]) == ("tpu 2", "ready")
+    done = another_machine.paste(command, PANEL_HOST_NAME="second", PANEL_HOST_CHIPS="1")  # the command is still good
+    assert done.returncode == 0, done
+    assert world.host(another_machine.host_id)["name"] == "second"
+    assert processes.start_time(machine.pid) is not None
 
 
 def test_an_upgrade_that_fails_leaves_the_agent_as_it_was(world, _machine):
