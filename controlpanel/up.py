@@ -58,7 +58,7 @@ def _run(options: argparse.Namespace, stop: threading.Event) -> int:
             running.append(_agent(options, var, environment))
         demo = _watch(running, environment, stop, options)
         if options.demo:
-            _manage("stop_workloads", environment)
+            _manage("stop_workloads", environment, "--here")  # what others run on hosts of their own goes on
             return demo if options.exit else 0
         _manage("stop_workloads", environment, "--list")  # running work outlives the panel: say which, and how to end it
     finally:

@@ -152,6 +152,8 @@ def _told_by(job: Job, workload: Workload) -> tuple[str, str, dict[str, Any]]:
         return (JobState.SUCCEEDED, *reason)
     if job.state == JobState.STOPPING and job.reason_code == "canceled":
         return (JobState.CANCELED, job.reason_code, job.reason_data)
+    if workload.reason_code == "panel-stopped":  # an operator wanted it
+        return (JobState.CANCELED, *reason)
     return (JobState.FAILED, *reason)  # stopped for another reason: timed out, a deadline
 
 

@@ -133,7 +133,7 @@ def test_a_tick_of_the_follower_moves_jobs():
     Job.objects.filter(pk=job.pk).update(state="starting")
     workloads.want_stop(job.workload_id, code="panel-stopped", grace_s=0, now=timezone.now())
     loops.FollowLoop().tick()
-    assert Job.objects.get().state == "failed"
+    assert Job.objects.get().state == "canceled"
 
 
 def test_every_loop_is_in_the_table_under_its_own_name(valkey):

@@ -108,7 +108,7 @@ def test_one_that_cannot_be_followed_delays_no_other(job, caplog, monkeypatch):
     take_news = attempts._take_news
     monkeypatch.setattr(attempts, "_take_news", lambda one, *rest, **more: 1 / 0 if one == job else take_news(one, *rest, **more))
     attempts.follow(now=NOON)
-    assert (row(job).state, row(other).state) == ("queued", "failed")
+    assert (row(job).state, row(other).state) == ("queued", "canceled")
     assert f"cannot follow workload={workload.pk}" in caplog.text
 
 
@@ -195,13 +195,20 @@ def test_a_lost_workload_fails_a_job_that_was_to_stop(job):
     assert (look(job, at=901), row(job).why[0]) == ("failed", "host-lost")
 
 
-@pytest.mark.parametrize("code", ["timed-out", "prepare-deadline", "panel-stopped"])
+@pytest.mark.parametrize("code", ["timed-out", "prepare-deadline"])
 def test_what_the_panel_stopped_by_itself_has_failed_and_says_why(job, code):
     workload = on_its_way(job, to="running")
     workloads.want_stop(workload.pk, code=code, grace_s=0, now=after(2), seconds=90, step="x")
     assert (look(job, at=2), row(job).why[0]) == ("stopping", code)
     steps.says(workload, now=after(3), **steps.STOPPED)
     assert (look(job, at=4), row(job).why[0]) == ("failed", code)
+
+
+def test_what_an_operator_stopped_with_all_the_rest_is_canceled(job):
+    workload = on_its_way(job, to="running")
+    workloads.want_stop(workload.pk, code="panel-stopped", grace_s=0, now=after(2))
+    steps.says(workload, now=after(3), **steps.STOPPED)
+    assert (look(job, at=4), row(job).why[0]) == ("canceled", "panel-stopped")
 
 
 def test_an_abandoned_job_is_canceled(job):
