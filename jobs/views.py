@@ -16,12 +16,13 @@ from django.utils.cache import patch_vary_headers
 from django.views.decorators.http import require_GET, require_POST
 
 from clusters import fetches
-from clusters.states import Outcome, WorkloadState
+from clusters.states import Outcome, RankState, WorkloadState
 from jobs import downloads, files, filters, progress, services, timeline
 from jobs.curl import launch_request
 from jobs.filter_bar import FilterBar, labels_of
 from jobs.models import Attempt, Job
 from jobs.retries import Policy
+from jobs.states import JobState
 from monitoring import events, logs
 from monitoring.models import Event
 from projects import idempotency
@@ -111,6 +112,7 @@ def _context(request: HttpRequest, number: int) -> dict[str, Any]:
         "job": job,
         "progress": known,
         "workload": job.workload,
+        "step": _step(job),
         "attempts": tries,
         "timeline": line,
         "timeline_labels": timeline.labels(line),
@@ -136,6 +138,14 @@ def _context(request: HttpRequest, number: int) -> dict[str, Any]:
 
 def _texts(values: dict[str, Any]) -> dict[str, str]:
     return {name: value if isinstance(value, str) else json.dumps(value) for name, value in values.items()}
+
+
+def _step(job: Job) -> str:
+    """What its host is making for it before it starts, in the host's words: "Building runtime torch_xla."."""
+    if job.state != JobState.STARTING or job.workload is None:
+        return ""
+    preparing = job.workload.ranks.filter(state=RankState.PREPARING).exclude(detail="").order_by("number")
+    return preparing.values_list("detail", flat=True).first() or ""
 
 
 def _moments(attempt: Attempt) -> timeline.Try:

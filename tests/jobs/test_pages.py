@@ -233,6 +233,16 @@ def pane(browser, job):
     return text.partition('id="job-files"')[2].partition("</section>")[0]
 
 
+def test_while_its_host_makes_something_for_it_a_job_page_says_what(as_, vision, placed):
+    steps.says(placed.workload, state="preparing", detail="Building runtime <x>.")
+    follow(now=NOON)
+    why = '<p class="why" data-state="starting">Building runtime &lt;x&gt;.</p>'
+    assert why in as_(vision.viewer).get(f"/jobs/{placed.pk}").content.decode()
+    steps.says(placed.workload, state="running")
+    follow(now=NOON)
+    assert why not in as_(vision.viewer).get(f"/jobs/{placed.pk}").content.decode()
+
+
 def test_a_job_page_shows_its_files_with_a_link_for_each(as_, vision, placed):
     file = steps.a_file(placed.workload, "a/model<1>.bin", size=3 * 2**20)
     checkpoint = steps.a_file(placed.workload, "ckpt-1", area="checkpoints")
