@@ -124,6 +124,14 @@ def test_a_job_page_tells_what_was_launched_and_where_it_stands(as_, vision):
     assert f"/api/v1/jobs/{job.pk}/log" in text
 
 
+def test_a_value_of_many_lines_is_shown_as_it_was_typed(as_, vision):
+    job = a_job(project=vision.project, by=vision.member, command="echo a\n  echo b", environment={"ONE": "x", "TWO": "1\n2"})
+    text = as_(vision.viewer).get(f"/jobs/{job.pk}").content.decode()
+    for value in ("echo a\n  echo b", "1\n2"):
+        assert f'<pre class="command" tabindex="0">{value}</pre>' in text
+    assert '<dd class="mono">x</dd>' in text
+
+
 def test_the_request_that_is_shown_launches_the_same_again(as_, vision, script):
     job = a_job(project=vision.project, by=vision.member, command="echo 'it''s'", name="vit", resources={"chips": 1})
     body = as_(vision.member).get(f"/jobs/{job.pk}").context["curl"].partition("--json ")[2]
