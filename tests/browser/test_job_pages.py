@@ -141,3 +141,15 @@ def test_a_stranger_is_asked_to_sign_in_and_comes_back(world, browser, a_person)
     page.click("form button")
     page.wait_for_url(f"**/jobs/{number}")
     context.close()
+
+
+def test_a_log_of_what_never_ran_says_that_nothing_was_printed(world, a_person):
+    number = world.launch("true", resources={"accelerator": "cpu", "chips": 99})
+    world.wait(number, "queued")
+    page = a_person().open(f"/jobs/{number}")
+    message = page.locator("[data-log-message]")
+    expect(message).to_contain_text("No output yet.")
+    world.cancel(number)
+    expect(message).to_have_text("It printed nothing.", timeout=15_000)  # without a reload
+    page.reload()
+    expect(message).to_have_text("It printed nothing.")

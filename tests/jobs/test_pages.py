@@ -132,6 +132,20 @@ def test_a_value_of_many_lines_is_shown_as_it_was_typed(as_, vision):
     assert '<dd class="mono">x</dd>' in text
 
 
+def test_a_log_knows_whether_its_job_has_ended_and_so_what_could_still_be_printed(as_, vision):
+    job = a_job(project=vision.project, by=vision.member)
+    scheduling.schedule(now=NOON)
+    follow(now=NOON)
+    browser = as_(vision.member)
+    before = browser.get(f"/jobs/{job.pk}").content.decode()
+    browser.post(f"/jobs/{job.pk}/cancellation")
+    follow(now=NOON)
+    after = browser.get(f"/jobs/{job.pk}").content.decode()
+    listened = f'<option value="{job.workload_id}/0/output" hidden>'
+    assert ("data-ended" in before, listened in before) == (False, True)
+    assert ("data-ended" in after, listened in after) == (True, False)
+
+
 def test_the_request_that_is_shown_launches_the_same_again(as_, vision, script):
     job = a_job(project=vision.project, by=vision.member, command="echo 'it''s'", name="vit", resources={"chips": 1})
     body = as_(vision.member).get(f"/jobs/{job.pk}").context["curl"].partition("--json ")[2]
