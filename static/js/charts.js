@@ -24,14 +24,14 @@ const COLOURS = 6; // --series-1 ... of tokens.css
 class Charts {
   panels = new Map(); // title -> Panel
   colours = new Map(); // line's name -> number of its colour
-  attempts = 1;
+  attempts = new Set(); // numbers of those that measured something
   behind = 0; // of the newest point, in ms: a host that is silent shows its last hour, too
 
   constructor(root) {
     this.root = root;
     this.by = root.dataset.by ?? "step";
     this.span = Number(root.dataset.spanS ?? 0) * 1000;
-    if (this.span) for (const [name, colour] of Object.entries(HOST_COLOURS)) this.colours.set(this.wordOf(name), colour);
+    this.forgetColours();
     this.shown = Number(root.dataset.shown ?? ALWAYS_SHOWN);
     this.list = root.querySelector("[data-chart-list]");
     this.more = root.querySelector("[data-chart-more]");
@@ -72,7 +72,7 @@ class Charts {
     this.looking = 0;
     if (!answer || this.hasEnded) return;
     this.behind = Math.max(0, Date.now() - Math.max(0, ...answer.metrics.map((one) => one.last_ms)));
-    this.attempts = new Set(answer.metrics.map((one) => one.attempt)).size;
+    this.meet(answer.metrics.map((one) => one.attempt));
     for (const { title, names } of chartsOf(answer.metrics)) {
       if (!this.panels.has(title)) this.add(title);
       this.panels.get(title).take(names);
@@ -82,6 +82,15 @@ class Charts {
   }
 
   add(title) {
+  /** With a second attempt lines get its number in their names, on every chart. */
+  meet(attempts) {
+    const before = this.attempts.size;
+    for (const attempt of attempts) this.attempts.add(attempt);
+    if (before === this.attempts.size) return;
+    if (before === 1) this.forgetColours(); // as a fresh load would give them
+    for (const panel of this.panels.values()) panel.rename();
+  }
+
     const panel = new Panel(this, title);
     this.panels.set(title, panel);
     this.seen.observe(panel.body);
@@ -120,6 +129,11 @@ class Charts {
   }
 
   colourOf(name) {
+  forgetColours() {
+    this.colours.clear();
+    if (this.span) for (const [name, colour] of Object.entries(HOST_COLOURS)) this.colours.set(this.wordOf(name), colour);
+  }
+
     if (!this.colours.has(name)) this.colours.set(name, (this.colours.size % COLOURS) + 1);
     return this.ink(`--series-${this.colours.get(name)}`);
   }
@@ -187,17 +201,23 @@ class Panel {
     this.timer = 0;
     this.askedAt = Date.now();
     this.isStale = false;
-    const { by } = this, { attempts } = this.charts;
+    const { by } = this;
     const stretch = this.range ? { start: this.range[0], end: this.range[1] } : this.charts.stretch;
     const asked = { by, buckets: Math.max(50, Math.round(this.body.clientWidth)), ...stretch };
     const answers = await Promise.all(this.names.map((name) => load(`${this.charts.root.dataset.charts}/lines?${new URLSearchParams({ name, ...asked })}`)));
     if (this.charts.hasEnded || by !== this.by || answers.includes(null)) return;
-    this.lines = answers.flatMap((answer) => answer.lines.map((line) => ({ name: this.charts.wordOf(lineName(answer.name, line, attempts)), buckets: line.buckets })));
-    this.draw();
+    this.charts.meet(answers.flatMap(({ lines }) => lines.map(({ attempt }) => attempt)));
+    this.lines = answers.flatMap(({ name: metric, lines }) => lines.map((line) => ({ ...line, metric })));
+    this.rename();
     if (this.isStale) this.stale();
   }
 
   zoom(range) {
+  rename() {
+    for (const line of this.lines) line.name = this.charts.wordOf(lineName(line.metric, line, this.charts.attempts.size));
+    this.draw();
+  }
+
     this.range = range;
     this.stale();
   }
