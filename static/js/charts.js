@@ -19,19 +19,20 @@ const TITLE_WORDS = {
   "host.network_bytes_per_s": "networkWords",
 };
 const HOST_COLOURS = { "": 1, used: 1, total: 2, free: 3, received: 1, sent: 2 }; // each chart has its own
+const POWERS_OF_TWO = Array.from({ length: 51 }, (_, power) => 2 ** power);
 const COLOURS = 6; // --series-1 ... of tokens.css
 
 class Charts {
   panels = new Map(); // title -> Panel
   colours = new Map(); // line's name -> number of its colour
-  attempts = 1;
+  attempts = new Set(); // numbers of those that measured something
   behind = 0; // of the newest point, in ms: a host that is silent shows its last hour, too
 
   constructor(root) {
     this.root = root;
     this.by = root.dataset.by ?? "step";
     this.span = Number(root.dataset.spanS ?? 0) * 1000;
-    if (this.span) for (const [name, colour] of Object.entries(HOST_COLOURS)) this.colours.set(this.wordOf(name), colour);
+    this.forgetColours();
     this.shown = Number(root.dataset.shown ?? ALWAYS_SHOWN);
     this.list = root.querySelector("[data-chart-list]");
     this.more = root.querySelector("[data-chart-more]");
@@ -72,13 +73,22 @@ class Charts {
     this.looking = 0;
     if (!answer || this.hasEnded) return;
     this.behind = Math.max(0, Date.now() - Math.max(0, ...answer.metrics.map((one) => one.last_ms)));
-    this.attempts = new Set(answer.metrics.map((one) => one.attempt)).size;
+    this.meet(answer.metrics.map((one) => one.attempt));
     for (const { title, names } of chartsOf(answer.metrics)) {
       if (!this.panels.has(title)) this.add(title);
       this.panels.get(title).take(names);
     }
     this.order(chartsOf(answer.metrics).map(({ title }) => title));
     this.root.hidden = this.panels.size === 0;
+  }
+
+  /** With a second attempt lines get its number in their names, on every chart. */
+  meet(attempts) {
+    const before = this.attempts.size;
+    for (const attempt of attempts) this.attempts.add(attempt);
+    if (before === this.attempts.size) return;
+    if (before === 1) this.forgetColours(); // as a fresh load would give them
+    for (const panel of this.panels.values()) panel.rename();
   }
 
   add(title) {
@@ -117,6 +127,11 @@ class Charts {
   /** What is asked for while nothing is zoomed. */
   get stretch() {
     return this.span ? { start: Date.now() - this.behind - this.span } : {};
+  }
+
+  forgetColours() {
+    this.colours.clear();
+    if (this.span) for (const [name, colour] of Object.entries(HOST_COLOURS)) this.colours.set(this.wordOf(name), colour);
   }
 
   colourOf(name) {
@@ -187,14 +202,20 @@ class Panel {
     this.timer = 0;
     this.askedAt = Date.now();
     this.isStale = false;
-    const { by } = this, { attempts } = this.charts;
+    const { by } = this;
     const stretch = this.range ? { start: this.range[0], end: this.range[1] } : this.charts.stretch;
     const asked = { by, buckets: Math.max(50, Math.round(this.body.clientWidth)), ...stretch };
     const answers = await Promise.all(this.names.map((name) => load(`${this.charts.root.dataset.charts}/lines?${new URLSearchParams({ name, ...asked })}`)));
     if (this.charts.hasEnded || by !== this.by || answers.includes(null)) return;
-    this.lines = answers.flatMap((answer) => answer.lines.map((line) => ({ name: this.charts.wordOf(lineName(answer.name, line, attempts)), buckets: line.buckets })));
-    this.draw();
+    this.charts.meet(answers.flatMap(({ lines }) => lines.map(({ attempt }) => attempt)));
+    this.lines = answers.flatMap(({ name: metric, lines }) => lines.map((line) => ({ ...line, metric })));
+    this.rename();
     if (this.isStale) this.stale();
+  }
+
+  rename() {
+    for (const line of this.lines) line.name = this.charts.wordOf(lineName(line.metric, line, this.charts.attempts.size));
+    this.draw();
   }
 
   zoom(range) {
@@ -221,7 +242,6 @@ class Panel {
     this.plot?.destroy();
     this.look = look;
     const axis = { stroke: this.charts.ink("--muted"), grid: { stroke: this.charts.ink("--line"), width: 1 }, ticks: { show: false }, font: "12px Inter Variable, sans-serif" };
-    const written = amountOf(this.title);
     this.plot = new uPlot({
       width: this.body.clientWidth,
       height: HEIGHT,
@@ -229,7 +249,7 @@ class Panel {
       padding: [8, 8, 0, 0],
       cursor: { sync: { key: `charts ${by}` }, drag: { x: true, y: false, setScale: false }, points: { size: 6 } },
       scales: { x: { time: by === "wall", ...(by === "wall" && { range: ({ data: [xs] }, least, greatest) => (xs.length === 1 ? [xs[0] - 30, xs[0] + 30] : [least, greatest]) }) } },
-      axes: [{ ...axis, size: 28, space: by === "wall" ? 76 : 50, values: (_, ticks) => (by === "step" ? ticks.map((tick) => tick.toLocaleString("en")) : moments(ticks)) }, { ...axis, size: 60, values: (_, ticks) => ticks.map(written) }],
+      axes: [{ ...axis, size: 28, space: by === "wall" ? 76 : 50, values: (_, ticks) => (by === "step" ? ticks.map((tick) => tick.toLocaleString("en")) : moments(ticks)) }, this.amountAxis(axis)],
       series: [{}, ...this.lines.map(({ name, buckets }) => ({ label: name, stroke: this.charts.colourOf(name), width: 1.5, spanGaps: this.lines.length > 1, points: { show: buckets.length === 1 } }))],
       hooks: {
         setCursor: [(plot) => this.tell(plot.cursor.idx)],
@@ -237,6 +257,14 @@ class Panel {
       },
     }, data, this.body);
     this.plot.over.addEventListener("dblclick", () => this.range && this.zoom(null));
+  }
+
+  /** Ticks that are round as they are written: bytes are counted in powers of two. */
+  amountAxis(axis) {
+    const written = amountOf(this.title);
+    const wide = (words) => Math.max(60, 12 + 7 * Math.max(0, ...(words ?? []).map(({ length }) => length)));
+    const values = (_plot, ticks, _axis, _space, apart) => ticks.map((tick) => written(tick, apart));
+    return { ...axis, size: (_plot, words) => wide(words), values, ...(isOfBytes(this.title) && { incrs: POWERS_OF_TWO }) };
   }
 
   selected(plot) {
@@ -276,10 +304,12 @@ function moments(ticks) {
   return ticks.map((tick) => new Date(tick * 1000).toLocaleString("en-GB", look));
 }
 
-/** How values of a chart are written. */
+const isOfBytes = (title) => /_bytes(_per_s)?$/.test(title);
+
+/** How values of a chart are written; `apart`: how far the next one is, where they stand in a row. */
 function amountOf(title) {
-  if (title.endsWith("_bytes")) return size;
-  return title.endsWith("_bytes_per_s") ? (value) => `${size(value)}/s` : plain;
+  if (!isOfBytes(title)) return (value) => plain(value);
+  return title.endsWith("_per_s") ? (value, apart) => `${size(value, apart)}/s` : size;
 }
 
 /** JSON, or null when there is none now: the next news asks again. */

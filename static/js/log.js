@@ -50,6 +50,7 @@ class Log {
   #resizes;
   get #pill() { return this.#pane.querySelector("[data-log-pill]"); }
   get #followButton() { return this.#pane.querySelector("[data-log-follow]"); }
+  get #message() { return this.#pane.querySelector("[data-log-message]"); }
   get #select() { return this.#pane.querySelector("[data-log-choice]"); }
 
   stop() {
@@ -64,11 +65,18 @@ class Log {
     const keys = [...this.#select.options].map(({ value }) => value);
     const key = keys.includes(this.#chosen) ? this.#chosen : usual(keys);
     if (!key) {
-      this.#say(this.#pane.dataset.waitingWords);
+      this.#say(this.#emptyWords);
       return;
     }
     this.#select.value = key;
     if (key !== this.#key) this.#open(key);
+    else if (this.#message.textContent === this.#pane.dataset.waitingWords) this.#say(this.#emptyWords); // its job may have ended since
+  }
+
+  /** What is said in place of lines. A job that ends before it runs leaves no log that could be complete. */
+  get #emptyWords() {
+    const hasNoLog = this.#pane.querySelector("[data-ended]") && (this.#select.selectedOptions[0]?.hidden ?? true);
+    return this.#isComplete || hasNoLog ? this.#pane.dataset.nothingWords : this.#pane.dataset.waitingWords;
   }
 
   #leave() {
@@ -238,8 +246,7 @@ class Log {
   #showState() {
     const isUnnumbered = (this.#lines.lines[0] ?? this.#lines.open)?.number == null;
     this.#view.toggleAttribute("data-unnumbered", isUnnumbered);
-    if (this.#lines.count) this.#say("");
-    else this.#say(this.#isComplete ? this.#pane.dataset.nothingWords : this.#pane.dataset.waitingWords);
+    this.#say(this.#lines.count ? "" : this.#emptyWords);
     const isAway = this.#newLines > 0 || this.#lines.isDetached;
     this.#pill.hidden = this.#isFollowing || !isAway;
     const words = this.#newLines ? this.#pane.dataset.newWords.replace("%s", this.#newLines.toLocaleString()) : this.#pane.dataset.endWords;
@@ -249,9 +256,8 @@ class Log {
   }
 
   #say(text) {
-    const message = this.#pane.querySelector("[data-log-message]");
-    message.hidden = !text;
-    if (message.textContent !== text) message.textContent = text;
+    this.#message.hidden = !text;
+    if (this.#message.textContent !== text) this.#message.textContent = text;
   }
 
   #scrolled() {
