@@ -62,8 +62,8 @@ class Log {
 
   // -- Which log ------------------------------------------------------------------------------------
   #choose() {
-    const keys = [...this.#select.options].map(({ value }) => value);
-    const key = keys.includes(this.#chosen) ? this.#chosen : usual(keys);
+    const options = [...this.#select.options];
+    const key = options.some(({ value }) => value === this.#chosen) ? this.#chosen : usual(options);
     if (!key) {
       this.#say(this.#emptyWords);
       return;
@@ -308,10 +308,11 @@ async function answer(response) {
 }
 
 /** Of the newest attempt what the command prints on its first rank; while there is none, what prepares it. */
-function usual(keys) {
-  const workload = keys.at(-1)?.split("/")[0];
-  const own = keys.filter((key) => key.startsWith(`${workload}/`)).sort((a, b) => a.split("/")[1] - b.split("/")[1]);
-  return own.find((key) => key.endsWith("/output")) ?? own.at(-1) ?? "";
+function usual(options) {
+  const workload = options.at(-1)?.value.split("/")[0];
+  const own = options.filter(({ value }) => value.startsWith(`${workload}/`)).sort((one, other) => one.value.split("/")[1] - other.value.split("/")[1]);
+  const printed = own.find(({ value, dataset }) => value.endsWith("/output") && !("empty" in dataset));
+  return (printed ?? own.find(({ value }) => value.endsWith("/prepare")) ?? own.at(-1))?.value ?? "";
 }
 
 behave("[data-log]", (pane) => {

@@ -79,6 +79,17 @@ def test_a_page_that_slept_while_its_panel_came_anew_wakes_to_what_a_fresh_load_
     assert [page.locator(shown).inner_text() for shown in SHOWN] == woken
 
 
+def test_while_a_runtime_is_built_its_words_are_the_log_and_stay_it_when_that_fails(world, a_person):
+    page = a_person().page
+    world.publish_runtime("broken", "no-such-package-anywhere==1.0\n")
+    page.goto(f"{world.url}/jobs/{world.launch_of('broken', {'command': 'true'})}")
+    log = page.locator("[data-log-view]")
+    expect(log).to_contain_text("no-such-package-anywhere was not found", timeout=60_000)
+    expect(page.locator("#job-header")).to_contain_text("failed")
+    page.reload()
+    expect(log).to_contain_text("no-such-package-anywhere was not found")
+
+
 def test_a_log_can_do_nothing_to_the_page(world, a_person):
     person = a_person()
     number = world.launch("printf '<img src=x onerror=document.title=1><b>bold</b>\\n\\033]0;title\\007\\033[31mred\\033[0m\\n'")
