@@ -24,14 +24,14 @@ const COLOURS = 6; // --series-1 ... of tokens.css
 class Charts {
   panels = new Map(); // title -> Panel
   colours = new Map(); // line's name -> number of its colour
-  attempts = 1;
+  attempts = new Set(); // numbers of those that measured something
   behind = 0; // of the newest point, in ms: a host that is silent shows its last hour, too
 
   constructor(root) {
     this.root = root;
     this.by = root.dataset.by ?? "step";
     this.span = Number(root.dataset.spanS ?? 0) * 1000;
-    if (this.span) for (const [name, colour] of Object.entries(HOST_COLOURS)) this.colours.set(this.wordOf(name), colour);
+    this.forgetColours();
     this.shown = Number(root.dataset.shown ?? ALWAYS_SHOWN);
     this.list = root.querySelector("[data-chart-list]");
     this.more = root.querySelector("[data-chart-more]");
@@ -72,13 +72,22 @@ class Charts {
     this.looking = 0;
     if (!answer || this.hasEnded) return;
     this.behind = Math.max(0, Date.now() - Math.max(0, ...answer.metrics.map((one) => one.last_ms)));
-    this.attempts = new Set(answer.metrics.map((one) => one.attempt)).size;
+    this.meet(answer.metrics.map((one) => one.attempt));
     for (const { title, names } of chartsOf(answer.metrics)) {
       if (!this.panels.has(title)) this.add(title);
       this.panels.get(title).take(names);
     }
     this.order(chartsOf(answer.metrics).map(({ title }) => title));
     this.root.hidden = this.panels.size === 0;
+  }
+
+  /** With a second attempt lines get its number in their names, on every chart. */
+  meet(attempts) {
+    const before = this.attempts.size;
+    for (const attempt of attempts) this.attempts.add(attempt);
+    if (before === this.attempts.size) return;
+    if (before === 1) this.forgetColours(); // as a fresh load would give them
+    for (const panel of this.panels.values()) panel.rename();
   }
 
   add(title) {
@@ -117,6 +126,11 @@ class Charts {
   /** What is asked for while nothing is zoomed. */
   get stretch() {
     return this.span ? { start: Date.now() - this.behind - this.span } : {};
+  }
+
+  forgetColours() {
+    this.colours.clear();
+    if (this.span) for (const [name, colour] of Object.entries(HOST_COLOURS)) this.colours.set(this.wordOf(name), colour);
   }
 
   colourOf(name) {
@@ -187,14 +201,20 @@ class Panel {
     this.timer = 0;
     this.askedAt = Date.now();
     this.isStale = false;
-    const { by } = this, { attempts } = this.charts;
+    const { by } = this;
     const stretch = this.range ? { start: this.range[0], end: this.range[1] } : this.charts.stretch;
     const asked = { by, buckets: Math.max(50, Math.round(this.body.clientWidth)), ...stretch };
     const answers = await Promise.all(this.names.map((name) => load(`${this.charts.root.dataset.charts}/lines?${new URLSearchParams({ name, ...asked })}`)));
     if (this.charts.hasEnded || by !== this.by || answers.includes(null)) return;
-    this.lines = answers.flatMap((answer) => answer.lines.map((line) => ({ name: this.charts.wordOf(lineName(answer.name, line, attempts)), buckets: line.buckets })));
-    this.draw();
+    this.charts.meet(answers.flatMap(({ lines }) => lines.map(({ attempt }) => attempt)));
+    this.lines = answers.flatMap(({ name: metric, lines }) => lines.map((line) => ({ ...line, metric })));
+    this.rename();
     if (this.isStale) this.stale();
+  }
+
+  rename() {
+    for (const line of this.lines) line.name = this.charts.wordOf(lineName(line.metric, line, this.charts.attempts.size));
+    this.draw();
   }
 
   zoom(range) {

@@ -153,3 +153,24 @@ def test_a_log_of_what_never_ran_says_that_nothing_was_printed(world, a_person):
     expect(message).to_have_text("It printed nothing.", timeout=15_000)  # without a reload
     page.reload()
     expect(message).to_have_text("It printed nothing.")
+
+
+def test_charts_name_the_attempts_once_a_second_one_measures(world, a_person, tmp_path):
+    go = tmp_path / "go"
+    number = world.launch(
+        f"go={go}.1; [ -e {go}.ran ] && go={go}.2; touch {go}.ran; for i in 1 2 3; do echo ::metric name=loss step=$i::0.$i; done"
+        "; until [ -e $go ]; do sleep 0.1; done; exit 3",
+        retries={"user_code": {"times": 1, "delay_s": 0}},
+    )
+    person = a_person()
+    page = person.open(f"/jobs/{number}")
+    keys = page.locator(".chart", has=page.get_by_role("heading", name="loss")).locator(".key")
+    expect(keys).to_have_text(["0.3"], timeout=20_000)
+    Path(f"{go}.1").touch()
+    expect(keys).to_have_text(["#10.3", "#20.3"], timeout=30_000)  # without a reload
+    live = [keys.nth(place).get_attribute("data-key") for place in range(2)]
+    page.reload()
+    expect(keys).to_have_text(["#10.3", "#20.3"], timeout=20_000)
+    assert [keys.nth(place).get_attribute("data-key") for place in range(2)] == live == ["1", "2"]
+    Path(f"{go}.2").touch()
+    world.wait(number)
