@@ -19,6 +19,7 @@ const TITLE_WORDS = {
   "host.network_bytes_per_s": "networkWords",
 };
 const HOST_COLOURS = { "": 1, used: 1, total: 2, free: 3, received: 1, sent: 2 }; // each chart has its own
+const POWERS_OF_TWO = Array.from({ length: 51 }, (_, power) => 2 ** power);
 const COLOURS = 6; // --series-1 ... of tokens.css
 
 class Charts {
@@ -241,7 +242,6 @@ class Panel {
     this.plot?.destroy();
     this.look = look;
     const axis = { stroke: this.charts.ink("--muted"), grid: { stroke: this.charts.ink("--line"), width: 1 }, ticks: { show: false }, font: "12px Inter Variable, sans-serif" };
-    const written = amountOf(this.title);
     this.plot = new uPlot({
       width: this.body.clientWidth,
       height: HEIGHT,
@@ -249,7 +249,7 @@ class Panel {
       padding: [8, 8, 0, 0],
       cursor: { sync: { key: `charts ${by}` }, drag: { x: true, y: false, setScale: false }, points: { size: 6 } },
       scales: { x: { time: by === "wall", ...(by === "wall" && { range: ({ data: [xs] }, least, greatest) => (xs.length === 1 ? [xs[0] - 30, xs[0] + 30] : [least, greatest]) }) } },
-      axes: [{ ...axis, size: 28, space: by === "wall" ? 76 : 50, values: (_, ticks) => (by === "step" ? ticks.map((tick) => tick.toLocaleString("en")) : moments(ticks)) }, { ...axis, size: 60, values: (_, ticks) => ticks.map(written) }],
+      axes: [{ ...axis, size: 28, space: by === "wall" ? 76 : 50, values: (_, ticks) => (by === "step" ? ticks.map((tick) => tick.toLocaleString("en")) : moments(ticks)) }, this.amountAxis(axis)],
       series: [{}, ...this.lines.map(({ name, buckets }) => ({ label: name, stroke: this.charts.colourOf(name), width: 1.5, spanGaps: this.lines.length > 1, points: { show: buckets.length === 1 } }))],
       hooks: {
         setCursor: [(plot) => this.tell(plot.cursor.idx)],
@@ -257,6 +257,14 @@ class Panel {
       },
     }, data, this.body);
     this.plot.over.addEventListener("dblclick", () => this.range && this.zoom(null));
+  }
+
+  /** Ticks that are round as they are written: bytes are counted in powers of two. */
+  amountAxis(axis) {
+    const written = amountOf(this.title);
+    const wide = (words) => Math.max(60, 12 + 7 * Math.max(0, ...(words ?? []).map(({ length }) => length)));
+    const values = (_plot, ticks, _axis, _space, apart) => ticks.map((tick) => written(tick, apart));
+    return { ...axis, size: (_plot, words) => wide(words), values, ...(isOfBytes(this.title) && { incrs: POWERS_OF_TWO }) };
   }
 
   selected(plot) {
@@ -296,10 +304,12 @@ function moments(ticks) {
   return ticks.map((tick) => new Date(tick * 1000).toLocaleString("en-GB", look));
 }
 
-/** How values of a chart are written. */
+const isOfBytes = (title) => /_bytes(_per_s)?$/.test(title);
+
+/** How values of a chart are written; `apart`: how far the next one is, where they stand in a row. */
 function amountOf(title) {
-  if (title.endsWith("_bytes")) return size;
-  return title.endsWith("_bytes_per_s") ? (value) => `${size(value)}/s` : plain;
+  if (!isOfBytes(title)) return (value) => plain(value);
+  return title.endsWith("_per_s") ? (value, apart) => `${size(value, apart)}/s` : size;
 }
 
 /** JSON, or null when there is none now: the next news asks again. */

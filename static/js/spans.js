@@ -20,10 +20,18 @@ export function coarse(seconds) {
   return `${Math.floor(s / 86400)} d`;
 }
 
-/** "512 B", "1.5 KiB", "418 MiB" */
-export function size(bytes) {
+/** "512 B", "1.5 KiB", "418 MiB"; with as many decimals as amounts that are `apart` bytes from one another need to differ. */
+export function size(bytes, apart = 0) {
   const units = ["B", "KiB", "MiB", "GiB", "TiB"];
   let unit = 0;
-  while (Math.abs(bytes) >= 1024 && unit < units.length - 1) [bytes, unit] = [bytes / 1024, unit + 1];
-  return `${unit === 0 || Math.abs(bytes) >= 10 ? bytes.toFixed(0) : bytes.toFixed(1)} ${units[unit]}`;
+  while (Math.abs(bytes) >= 1024 && unit < units.length - 1) [bytes, apart, unit] = [bytes / 1024, apart / 1024, unit + 1];
+  const usual = unit === 0 || Math.abs(bytes) >= 10 ? 0 : 1;
+  return `${bytes.toFixed(unit > 0 && apart > 0 ? decimals(apart) : usual)} ${units[unit]}`;
+}
+
+/** Until it is exact, or small steps differ at least. */
+function decimals(apart) {
+  let digits = 0;
+  while (digits < 3 ? !Number.isInteger(apart * 10 ** digits) : digits < 9 && apart * 10 ** digits < 1) digits += 1;
+  return digits;
 }
