@@ -25,7 +25,7 @@ from jobs.retries import Policy
 from monitoring import events, logs
 from monitoring.models import Event
 from projects import idempotency
-from projects.access import rights_in, visible_projects
+from projects.access import projects_with, rights_in, visible_projects
 from projects.actors import Actor
 
 EVENTS_SHOWN = 500
@@ -38,6 +38,7 @@ def job_list(request: HttpRequest) -> HttpResponse:
     projects = list(visible_projects(by).select_related("team").order_by("slug"))
     shown, next_cursor = filters.jobs_of_page(page, by)
     known = progress.of_jobs(shown)
+    launchable = set(projects_with(by, "jobs.launch").values_list("slug", flat=True))
     bar = FilterBar(page, by, projects)
     context = {
         "bar": bar,
@@ -46,7 +47,8 @@ def job_list(request: HttpRequest) -> HttpResponse:
         "next_cursor": next_cursor,
         "older": bar.older(next_cursor) if next_cursor else "",
         "project_choices": projects,
-        "first_launch": _first_launch(page.wanted.project or (projects[0].slug if projects else "")),
+        "may_launch": page.wanted.project in launchable if page.wanted.project else launchable or not projects,
+        "first_launch": _first_launch(page.wanted.project or min(launchable, default="")),
     }
     answer = render(request, "jobs/job_list.html", context)
     answer["HX-Push-Url"] = request.path + bar.here if bar.here != "?" else request.path

@@ -16,6 +16,7 @@ from clusters.models import Fetch, Rank
 from jobs import files
 from jobs.attempts import follow
 from jobs.models import Job
+from projects.models import Membership, Role
 from tests.clusters import steps
 from tests.factories import NOON, a_host, a_job, a_project, a_user
 from tests.jobs.conftest import body
@@ -43,13 +44,13 @@ def jobs_of(answer):
 
 
 @pytest.mark.parametrize("count", [1, 3])
-def test_a_list_takes_ten_queries_however_many_there_are(as_, vision, count, django_assert_num_queries):
+def test_a_list_takes_eleven_queries_however_many_there_are(as_, vision, count, django_assert_num_queries):
     for _ in range(count):
         a_job(project=vision.project, by=vision.member)
     Job.objects.update(state="running", started_at=NOON)
     browser = as_(vision.viewer)
-    # session, user, projects, jobs, progress; definitions, owners, clusters of the filters; conditions; the navigation
-    with django_assert_num_queries(10):
+    # session, user, projects, jobs, progress, where one may launch; definitions, owners, clusters of the filters; conditions; the navigation
+    with django_assert_num_queries(11):
         answer = browser.get("/jobs")
     assert len(jobs_of(answer)) == count
     assert answer.content.decode().count('<tr id="job-') == count
@@ -85,8 +86,20 @@ def test_a_list_goes_on_at_its_cursor(as_, vision):
 
 
 def test_an_empty_list_says_how_to_launch(as_, vision):
-    text = as_(vision.viewer).get("/jobs").content.decode()
-    assert "No jobs yet" in text and "/api/v1/jobs" in text
+    text = as_(vision.member).get("/jobs").content.decode()
+    assert "No jobs yet" in text and "/api/v1/jobs" in text and "Launch the first job" in text
+
+
+def test_launching_is_offered_only_where_one_may(as_, vision):
+    viewer, member = as_(vision.viewer), as_(vision.member)
+    offers = 'href="/jobs/new'
+    empty = viewer.get("/jobs").content.decode()
+    assert (offers in empty, "/api/v1/jobs" in empty, "that needs the role member" in empty) == (False, False, True)
+    Membership.objects.create(team=a_project(slug="bert").team, user=vision.viewer, role=Role.MEMBER)
+    a_job(project=vision.project, by=vision.member)
+    assert offers not in viewer.get("/jobs?project=vit").content.decode()
+    assert offers in viewer.get("/jobs").content.decode()  # as there is a project in which they may
+    assert offers in member.get("/jobs?project=vit").content.decode()
 
 
 def test_who_is_in_no_project_gets_an_empty_list_too(as_, vision):
