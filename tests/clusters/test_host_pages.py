@@ -155,6 +155,14 @@ def test_a_hosts_page_names_who_holds_each_chip(vision):
     ]
 
 
+def test_a_host_that_let_its_last_order_pass_says_so(vision):
+    host = a_host(cluster=vision.cluster)
+    words = "It let its last order pass"
+    assert words not in text_of(as_(vision.viewer).get(f"/hosts/{host.pk}"))
+    Host.objects.update(unclaimed_at=timezone.now())
+    assert words in text_of(as_(vision.viewer).get(f"/hosts/{host.pk}"))
+
+
 def test_a_host_that_is_not_there_is_no_page(vision):
     for path in ("/hosts/01900000-0000-7000-8000-000000000000", "/hosts/tpu-1", "/hosts/17"):
         assert as_(vision.operator).get(path).status_code == 404
