@@ -26,7 +26,7 @@ from agent.tracks import Track
 logger = logging.getLogger(__name__)
 
 HEARTBEAT_S = 3.0
-PACE_S = 0.01  # between two looks at a log that grows: lines that come together go together
+PACE_S = 0.01  # from one look at a log that grows to the next: lines that come together go together, the first goes at once
 ANSWER_S = 0.03  # until the next look for an answer
 POLL_S = 0.2  # behind the supervisors' bytes, which may be lost
 KEEP_ACKED_BYTES = 64 * 1024 * 1024  # of a long log, for a panel that was restored and asks again
@@ -82,10 +82,11 @@ class Shipper:
             except Exception:
                 logger.exception("tick failed")
                 stop.wait(1.0)
+            ticked_at = time.monotonic()
             is_waiting = any(track.is_waiting for track in self._tracks.values())
             if self.woken.wait(ANSWER_S if is_waiting else POLL_S):
                 self.woken.clear()
-            time.sleep(PACE_S)
+            time.sleep(max(0.0, ticked_at + PACE_S - time.monotonic()))
 
     def tick(self) -> None:
         """Hear what the panel has, send what is new, beat when it is time. Raises RedisError."""
