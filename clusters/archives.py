@@ -37,7 +37,6 @@ BROKEN = (
     NotImplementedError,
     OSError,
 )
-KINDS = ".tar.gz, .tgz, .tar.xz, .tar.bz2, .tar, .zip"
 
 
 def unpacked(file: IO[bytes], into: Path) -> None:
@@ -47,8 +46,7 @@ def unpacked(file: IO[bytes], into: Path) -> None:
         file.seek(0)
         unpack(file, into)
     except BROKEN as error:
-        why = {"kinds": KINDS, "why": _without(str(error), into)}
-        raise _refused(_("it cannot be read as one of %(kinds)s: %(why)s") % why) from error
+        raise _refused(_why(error)) from error
 
 
 def folder() -> tempfile.TemporaryDirectory[str]:
@@ -173,6 +171,10 @@ def _refused(sentence: str) -> Invalid:
     return Invalid({"archive": sentence})
 
 
-def _without(text: str, folder: Path) -> str:
-    """Nothing of this machine's folders."""
-    return text.replace(str(folder), "")
+def _why(error: Exception) -> str:
+    """In words for people: what the readers say is for who writes them, and may name this machine's folders."""
+    if isinstance(error, OSError) and error.strerror:  # as of a name that is too long for a file
+        return _("it cannot be unpacked: %(why)s") % {"why": error.strerror}
+    if isinstance(error, RuntimeError) and "password" in str(error):
+        return _("it is locked with a password")
+    return _("it is no .tar, .tar.gz or .zip that can be read")

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from django.utils.translation import ngettext
+
 
 @dataclass(frozen=True)
 class Accelerator:
@@ -46,3 +48,11 @@ CATALOGUE: dict[str, Accelerator] = {
 
 def find(name: str) -> Accelerator | None:
     return CATALOGUE.get(name)
+
+
+def amount(count: int, accelerator: str) -> str:
+    """ "4 chips", "1 slot": in the word that the accelerator's chips have."""
+    found = find(accelerator)
+    if found and found.unit == "slot":
+        return ngettext("%(count)s slot", "%(count)s slots", count) % {"count": count}
+    return ngettext("%(count)s chip", "%(count)s chips", count) % {"count": count}

@@ -32,7 +32,7 @@ class ClusterRoom:
             return _("no host yet")
         if not self.total:
             return _("no host can take work")
-        return _("%(free)s of %(total)s free") % {"free": self.free, "total": amount(self.total, self.accelerator)}
+        return _("%(free)s of %(total)s free") % {"free": self.free, "total": catalogue.amount(self.total, self.accelerator)}
 
     @property
     def apart_words(self) -> str:
@@ -79,13 +79,8 @@ def outlook(request: Request, inventory: Inventory) -> Outlook:
         return Outlook(
             "now", _("Starts now on %(hosts)s.") % {"hosts": ", ".join(names[place.host] for place in decision.places)}
         )
-    state = "never" if decision.code == "too-large" else "waits"
-    return Outlook(state, reasons.sentence(decision.code, decision.data))
-
-
-def amount(count: int, accelerator: str) -> str:
-    """ "4 chips", "1 slot": in the word that the accelerator's chips have."""
-    found = catalogue.find(accelerator)
-    if found and found.unit == "slot":
-        return ngettext("%(count)s slot", "%(count)s slots", count) % {"count": count}
-    return ngettext("%(count)s chip", "%(count)s chips", count) % {"count": count}
+    if decision.code == "too-large":
+        asked = {"amount": catalogue.amount(request.chips, request.accelerator), "accelerator": request.accelerator}
+        sentence = _("It would wait: no host has %(amount)s of %(accelerator)s; the largest has %(largest)s.")
+        return Outlook("never", sentence % (asked | decision.data))
+    return Outlook("waits", reasons.sentence(decision.code, decision.data))

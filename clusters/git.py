@@ -77,8 +77,7 @@ def _wrong_address(address: str) -> str:
     except ValueError:
         return _("not an address: its host or its port cannot be")
     if parts.scheme not in settings.GIT_SCHEMES:
-        known = _(" or ").join(f"{known}://" for known in settings.GIT_SCHEMES)
-        return _("an address that begins with %(known)s is needed") % {"known": known}
+        return _("an address of one of these kinds is needed: %(known)s") % {"known": _kinds()}
     is_login = parts.password is not None or (parts.username is not None and parts.scheme != "ssh")
     if is_login or "?" in address or "#" in address:
         return _(
@@ -88,6 +87,12 @@ def _wrong_address(address: str) -> str:
     if port == 0 or not HOST.fullmatch(host) or (parts.username or "").startswith("-") or len(parts.path) < 2:
         return _("the address names no host or no repository")
     return ""
+
+
+def _kinds() -> str:
+    """ "https://, ssh:// or git@host:path": the last is short for ssh."""
+    known = [f"{scheme}://" for scheme in settings.GIT_SCHEMES] + (["git@host:path"] if "ssh" in settings.GIT_SCHEMES else [])
+    return _(" or ").join([", ".join(known[:-1]), known[-1]] if len(known) > 1 else known)
 
 
 def _ls_remote(address: str, *names: str) -> list[tuple[str, str]]:

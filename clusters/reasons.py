@@ -10,15 +10,17 @@ from typing import Any
 
 from django.utils.translation import gettext_lazy as _
 
+from clusters import catalogue
+
 SENTENCES = {
     # Why a workload waits (placement)
     "no-pass-yet": _("The scheduler has not looked at it yet."),
     "no-host": _("No host has %(accelerator)s: enrol one, and it starts."),
     "hosts-silent": _("No host with %(accelerator)s can be heard; the last word came from %(host)s. It starts when one is back."),
     "hosts-cordoned": _("All hosts with %(accelerator)s are cordoned. It starts when an admin uncordons one."),
-    "too-large": _("It asks for %(chips)s %(accelerator)s on one host; the largest host has %(largest)s."),
+    "too-large": _("It asks for %(amount)s of %(accelerator)s on one host; the largest host has %(largest)s."),
     "chips-busy": _(
-        "It needs %(chips)s %(accelerator)s on one host; %(free)s of %(total)s are free. It starts when enough of the others are."
+        "It needs %(amount)s of %(accelerator)s on one host; %(free)s of %(total)s are free. It starts when enough of the others are."
     ),
     "source-unresolved": _(
         "%(ref)s of %(address)s has not been resolved to a commit yet; it ends when that takes longer than %(seconds)s s."
@@ -61,13 +63,16 @@ SENTENCES = {
 def sentence(code: str, data: Mapping[str, Any]) -> str:
     """The sentence of a reason; an unknown code speaks for itself (a row written by a newer panel).
 
-    A reason may carry another one as `why_code` and `why_data`; its sentence is `why` in this one's.
+    A reason may carry another one as `why_code` and `why_data`; its sentence is `why` in this one's. Its `chips` of an
+    `accelerator` are its `amount`, in that accelerator's word.
     """
     text = SENTENCES.get(code)
     if text is None:
         return code
     if "why_code" in data:
         data = {**data, "why": sentence(data["why_code"], data["why_data"])}
+    if "chips" in data and "accelerator" in data:
+        data = {**data, "amount": catalogue.amount(data["chips"], data["accelerator"])}
     try:
         return str(text) % data
     except KeyError:

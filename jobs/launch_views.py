@@ -16,7 +16,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST
 
-from clusters import free, scheduling
+from clusters import catalogue, free, scheduling
 from clusters.models import Cluster
 from jobs import definitions, services
 from jobs.curl import launch_request
@@ -146,7 +146,7 @@ def _preview(form: LaunchForm) -> dict[str, Any]:
         "rooms": rooms,
         "accelerators": accelerators(form, rooms),
         "outlook": free.outlook(request, inventory) if request else None,
-        "amount": free.amount(chips, request.accelerator) if request else "",
+        "amount": catalogue.amount(chips, request.accelerator) if request else "",
         "curl": launch_request(form.short_body),
         "wrong": wrong,
     }

@@ -6,6 +6,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from django.utils.translation import gettext as _
+
 from clusters.specs import Spec
 from projects.errors import Invalid
 
@@ -38,7 +40,21 @@ def _fields(error: Any, values: Mapping[str, Any]) -> list[tuple[str, str]]:
         ]
     if error.validator == "required":
         return [(".".join([*path, name]), "is needed") for name in error.validator_value if name not in error.instance]
-    return [(".".join(path), error.message)]
+    return [(".".join(path), _needed(error.validator_value) if error.validator == "type" else error.message)]
+
+
+def _needed(types: str | list[str]) -> str:
+    """What a JSON Schema's `type` asks for, in words for people."""
+    words = {
+        "integer": _("a whole number is needed"),
+        "number": _("a number is needed, written like 0.01"),
+        "boolean": _("true or false is needed"),
+        "string": _("a text is needed"),
+        "array": _("a list is needed"),
+        "object": _("an object is needed"),
+        "null": _("nothing may be given here"),
+    }
+    return _(" or ").join(words[one] for one in ([types] if isinstance(types, str) else types))
 
 
 def fill(template: Mapping[str, Any], values: Mapping[str, Any]) -> Spec:

@@ -101,5 +101,5 @@ def _runtime() -> dict[str, Any]:
         "enum": ["", *runtimes.names()],
         "default": "",
         "title": "Runtime",
-        "description": "The Python environment that it runs in, built once on a host. Empty: the host's own python3.",
+        "description": "The Python environment that it runs in, built once on a host. With none: the host's own python3.",
     }

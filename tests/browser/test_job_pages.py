@@ -138,6 +138,9 @@ def test_pages_fit_their_screen(world, a_person, scheme, width):
         page = person.open(path)
         expect(page.locator("h1")).to_be_visible()
         assert page.evaluate("document.documentElement.scrollWidth") <= width
+        if name == "jobs":
+            row = page.locator(f"#job-{number}")
+            expect(row.get_by_text(f"#{number} · first-project") if width < 1000 else row.get_by_text(str(number), exact=True)).to_be_visible()
         person.picture(f"{name}-{scheme}-{width}")
 
 

@@ -133,9 +133,22 @@ BROKEN = {
 
 @pytest.mark.parametrize("file", BROKEN.values(), ids=BROKEN)
 def test_what_is_no_archive_is_refused(tmp_path, file):
-    with pytest.raises(Invalid, match="cannot be read as one of") as error:
+    with pytest.raises(Invalid, match="it is no .tar, .tar.gz or .zip that can be read"):
         unpacked(io.BytesIO(file), tmp_path)
+
+
+def test_a_name_that_no_file_can_have_is_refused_without_this_machine_s_folders(tmp_path):
+    with pytest.raises(Invalid, match="it cannot be unpacked: File name too long") as error:
+        unpacked(a_tar(entry("a" * 300)), tmp_path)
     assert str(tmp_path) not in str(error.value)
+
+
+def test_a_zip_with_a_password_is_refused_for_that(tmp_path):
+    locked = bytearray(a_zip({"a": b"b" * 100}).getvalue())
+    locked[6] |= 1  # the flag that says so, in the file's own header
+    locked[locked.index(b"PK\x01\x02") + 8] |= 1  # and in the list of all
+    with pytest.raises(Invalid, match="it is locked with a password"):
+        unpacked(io.BytesIO(locked), tmp_path)
 
 
 def test_devices_are_refused(tmp_path):

@@ -64,16 +64,11 @@ def test_words_say_what_is_free(rooms, words, apart):
     ("chips", "cluster", "state", "sentence"),
     [
         (2, "", "now", "Starts now on tpu-1."),
-        (3, "", "waits", "It needs 3 cpu on one host; 2 of 4 are free. It starts when enough of the others are."),
+        (3, "", "waits", "It needs 3 slots of cpu on one host; 2 of 4 are free. It starts when enough of the others are."),
         (2, "east", "waits", "No host has cpu: enrol one, and it starts."),
-        (5, "", "never", "It asks for 5 cpu on one host; the largest host has 4."),
+        (5, "", "never", "It would wait: no host has 5 slots of cpu; the largest has 4."),
     ],
 )
 def test_the_outlook_is_what_placement_says(chips, cluster, state, sentence):
     found = free.outlook(Request("cpu", chips, cluster), Inventory((room(),)))
     assert (found.state, found.sentence) == (state, sentence)
-
-
-def test_chips_are_called_what_they_are():
-    assert [free.amount(count, "cpu") for count in (1, 4)] == ["1 slot", "4 slots"]
-    assert [free.amount(count, "v9") for count in (1, 4)] == ["1 chip", "4 chips"]

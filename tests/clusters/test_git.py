@@ -174,5 +174,5 @@ def test_what_is_no_ref_is_refused(ref):
 def test_a_setting_says_which_schemes_may_be_named(settings):
     settings.GIT_SCHEMES = ["http"]
     git.check("http://git.example.org/code", "main")
-    with pytest.raises(Invalid, match="begins with http://"):
+    with pytest.raises(Invalid, match="kinds is needed: http://"):
         git.check("https://github.com/pytorch/examples", "main")

@@ -191,7 +191,7 @@ def test_wrong_values_stand_at_their_fields_and_all_that_was_typed_stays(as_, vi
     answer = as_(vision.member).post(NEW, sent | {"labels": "", "environment": ""})
     assert errors(answer) == {
         "resources.chips": "a whole number from 1 is needed",
-        "parameters.epochs": "'many' is not of type 'integer'",
+        "parameters.epochs": "a whole number is needed",
     }
     text = answer.content.decode()
     assert 'value="many"' in text and 'value="a &lt;b&gt;"' in text and '<a href="#parameter-0">Epochs</a>' in text
@@ -273,7 +273,7 @@ def test_what_is_wrong_with_an_address_is_told_at_its_parameter(as_, vision):
     a_definition(project=vision.project, **shipped.git())
     sent = SENT | {"definition": "git", "parameters.address": "file:///etc", "parameters.ref": "a b"}
     assert errors(as_(vision.member).post(NEW, sent)) == {
-        "parameters.address": "an address that begins with https:// or ssh:// is needed",
+        "parameters.address": "an address of one of these kinds is needed: https://, ssh:// or git@host:path",
         "parameters.ref": "a branch, a tag or a full commit is needed",
     }
 
@@ -380,10 +380,12 @@ def test_it_tells_whether_it_would_start_and_what_is_free(as_, vision):
     a_job(project=vision.project, by=vision.member, resources={"chips": 3})
     scheduling.schedule(now=NOON)
     answer = browser.post(PREVIEW, SENT | {"resources.chips": "2"})
-    assert outlook(answer)[0] == "waits" and "It needs 2 cpu on one host; 1 of 4 are free." in outlook(answer)[1]
+    assert outlook(answer)[0] == "waits" and "It needs 2 slots of cpu on one host; 1 of 4 are free." in outlook(answer)[1]
     text = answer.content.decode()
     assert "1 of 4 slots free" in text and "Launch on 2 slots" in text and text.count('hx-swap-oob="true"') == 3
-    assert outlook(browser.post(PREVIEW, SENT | {"resources.chips": "9"}))[0] == "never"
+    answer = browser.post(PREVIEW, SENT | {"resources.chips": "9"})
+    assert outlook(answer) == ("never", "It would wait: no host has 9 slots of cpu; the largest has 4.")
+    assert 'data-state="failed"' not in answer.content.decode()  # it can be launched
 
 
 def test_a_preview_says_nothing_when_nothing_has_changed(as_, vision):

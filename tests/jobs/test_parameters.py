@@ -46,9 +46,27 @@ def test_each_wrong_field_is_named_by_its_path():
     assert wrong(name="too long", epochs=0, layers=[1, "two", 3.5]) == {
         "parameters.name": "'too long' is too long",
         "parameters.epochs": "0 is less than the minimum of 1",
-        "parameters.layers.1": "'two' is not of type 'integer'",
-        "parameters.layers.2": "3.5 is not of type 'integer'",
+        "parameters.layers.1": "a whole number is needed",
+        "parameters.layers.2": "a whole number is needed",
     }
+
+
+@pytest.mark.parametrize(
+    ("type", "value", "sentence"),
+    [
+        ("integer", 0.5, "a whole number is needed"),
+        ("number", "0,01", "a number is needed, written like 0.01"),
+        ("boolean", 1, "true or false is needed"),
+        ("string", 1, "a text is needed"),
+        ("array", "a", "a list is needed"),
+        ("object", [], "an object is needed"),
+        (["number", "array"], "a", "a number is needed, written like 0.01 or a list is needed"),
+    ],
+)
+def test_another_type_than_the_needed_one_is_told_in_words(type, value, sentence):
+    with pytest.raises(Invalid) as refused:
+        parameters.check({"properties": {"a": {"type": type}}}, {"a": value})
+    assert refused.value.fields == {"parameters.a": sentence}
 
 
 def test_a_missing_one_is_named_by_its_own_path():

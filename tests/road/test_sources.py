@@ -96,5 +96,5 @@ def test_an_address_that_is_neither_https_nor_ssh_is_refused_at_launch(world):
     )
     assert (answer.status_code, answer.json()["details"]) == (
         422,
-        {"parameters.address": "an address that begins with https:// or ssh:// is needed"},
+        {"parameters.address": "an address of one of these kinds is needed: https://, ssh:// or git@host:path"},
     )
