@@ -20,7 +20,8 @@ SENTENCES = {
     "hosts-cordoned": _("All hosts with %(accelerator)s are cordoned. It starts when an admin uncordons one."),
     "too-large": _("It asks for %(amount)s of %(accelerator)s on one host; the largest host has %(largest)s."),
     "chips-busy": _(
-        "It needs %(amount)s of %(accelerator)s on one host; %(free)s of %(total)s are free. It starts when enough of the others are."
+        "It needs %(amount)s of %(accelerator)s on one host; %(free)s of %(total)s are free. It starts when enough of the others"
+        " are."
     ),
     "source-unresolved": _(
         "%(ref)s of %(address)s has not been resolved to a commit yet; it ends when that takes longer than %(seconds)s s."

@@ -15,7 +15,7 @@ from django.utils import timezone
 from django.utils.cache import patch_vary_headers
 from django.views.decorators.http import require_GET, require_POST
 
-from clusters import fetches
+from clusters import catalogue, fetches
 from clusters.states import Outcome, RankState, WorkloadState
 from jobs import downloads, files, filters, progress, services, timeline
 from jobs.curl import launch_request
@@ -114,6 +114,7 @@ def _context(request: HttpRequest, number: int) -> dict[str, Any]:
         "job": job,
         "progress": known,
         "workload": job.workload,
+        "amount": catalogue.amount(job.request.chips, job.request.accelerator),
         "step": _step(job),
         "attempts": tries,
         "timeline": line,

@@ -140,7 +140,9 @@ def test_pages_fit_their_screen(world, a_person, scheme, width):
         assert page.evaluate("document.documentElement.scrollWidth") <= width
         if name == "jobs":
             row = page.locator(f"#job-{number}")
-            expect(row.get_by_text(f"#{number} · first-project") if width < 1000 else row.get_by_text(str(number), exact=True)).to_be_visible()
+            expect(
+                row.get_by_text(f"#{number} · first-project") if width < 1000 else row.get_by_text(str(number), exact=True)
+            ).to_be_visible()
         person.picture(f"{name}-{scheme}-{width}")
 
 
@@ -163,10 +165,12 @@ def test_a_log_of_what_never_ran_says_that_nothing_was_printed(world, a_person):
     page = a_person().open(f"/jobs/{number}")
     message = page.locator("[data-log-message]")
     expect(message).to_contain_text("No output yet.")
+    expect(page.locator("[data-connection]").first).to_contain_text("live")
     world.cancel(number)
     expect(message).to_have_text("It printed nothing.", timeout=15_000)  # without a reload
     page.reload()
     expect(message).to_have_text("It printed nothing.")
+    expect(page.locator("[data-connection]").first).to_contain_text("live")  # a page that is left before complains
 
 
 def test_charts_name_the_attempts_once_a_second_one_measures(world, a_person, tmp_path):

@@ -184,10 +184,10 @@ def test_a_filtered_list_takes_as_many_queries_however_much_there_is(vision, scr
     viewer.get(JOBS)  # notes the token's use
     with django_assert_num_queries(7):  # token, project, role; definition, cluster, owner; jobs
         assert len(viewer.get(f"{JOBS}?{ALL}").json()["jobs"]) == count
-    # session, user, projects; project, role; definition, cluster, owner; jobs; the three choices; navigation
-    with django_assert_num_queries(14):
+    # session, user, projects; project, role; definition, cluster, owner; jobs; where one may launch; the three choices; navigation
+    with django_assert_num_queries(15):
         assert len(browser.get(f"/jobs?{ALL}").context["jobs"]) == count
-    with django_assert_num_queries(11):  # what refreshes a list reads no choices
+    with django_assert_num_queries(12):  # what refreshes a list reads no choices
         answer = browser.get(f"/jobs?{ALL}", headers={"HX-Request": "true"})
     assert "HX-Request" in answer["Vary"]
     assert answer.content.decode().count('<tr id="job-') == count and 'id="filter-active"' in answer.content.decode()

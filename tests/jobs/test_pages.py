@@ -49,7 +49,8 @@ def test_a_list_takes_eleven_queries_however_many_there_are(as_, vision, count, 
         a_job(project=vision.project, by=vision.member)
     Job.objects.update(state="running", started_at=NOON)
     browser = as_(vision.viewer)
-    # session, user, projects, jobs, progress, where one may launch; definitions, owners, clusters of the filters; conditions; the navigation
+    # session, user, projects, jobs, progress, where one may launch; definitions, owners, clusters of the filters;
+    # conditions; the navigation
     with django_assert_num_queries(11):
         answer = browser.get("/jobs")
     assert len(jobs_of(answer)) == count
