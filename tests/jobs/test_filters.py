@@ -184,7 +184,7 @@ def test_a_filtered_list_takes_as_many_queries_however_much_there_is(vision, scr
     viewer.get(JOBS)  # notes the token's use
     with django_assert_num_queries(7):  # token, project, role; definition, cluster, owner; jobs
         assert len(viewer.get(f"{JOBS}?{ALL}").json()["jobs"]) == count
-    # session, user, projects; project, role; definition, cluster, owner; jobs; where one may launch; the three choices; navigation
+    # session, user, projects; project, role; definition, cluster, owner; jobs; right to launch; the three choices; navigation
     with django_assert_num_queries(15):
         assert len(browser.get(f"/jobs?{ALL}").context["jobs"]) == count
     with django_assert_num_queries(12):  # what refreshes a list reads no choices
