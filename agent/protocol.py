@@ -67,6 +67,7 @@ CAUSE_NOT_STARTED = "not-started"  # the claim was refused, or a stop came befor
 CAUSE_COMMAND_NOT_FOUND = "command-not-found"
 CAUSE_PREPARE_FAILED = "prepare-failed"
 CAUSE_SUPERVISOR_LOST = "supervisor-lost"
+CAUSE_FOLDER_GONE = "folder-gone"  # its command, or someone else, has deleted what the host knew of it
 CAUSE_HOST_REBOOTED = "host-rebooted"
 CAUSE_HOST_STATE_LOST = "host-state-lost"
 

@@ -23,6 +23,7 @@ from agent.folders import WorkloadFolder
 from agent.panel import Refused, Unreachable
 from agent.preparing import Failed, NotReady, Preparer, report_preparing
 from agent.protocol import (
+    CAUSE_FOLDER_GONE,
     CAUSE_NOT_STARTED,
     CAUSE_PREPARE_FAILED,
     CAUSE_SUPERVISOR_LOST,
@@ -80,7 +81,7 @@ class Ranks:
         elif started:
             self._clear(folder, started)
         elif folder.workload_id in self._begun:
-            self._clear(folder, {})
+            self._clear(folder, None)
         elif folder.stop_grace_s() is not None:
             _never_start(folder, "a stop came before the start")
         elif (rank := folder.ordered_rank()) is not None:
@@ -180,10 +181,12 @@ class Ranks:
         if running and (last is None or last.state == PREPARING):
             folder.report(RankReport(state=RUNNING, at_ms=int(running["at_ms"])))  # type: ignore[call-overload]
 
-    def _clear(self, folder: WorkloadFolder, started: dict[str, object]) -> None:
-        """Nobody watches it any more: end what is left, then say so."""
+    def _clear(self, folder: WorkloadFolder, started: dict[str, object] | None) -> None:
+        """Nobody watches it any more: end what is left, then say so. `started` None: its folder was deleted."""
         if _kill_marked(folder):
             logger.warning("supervisor gone, ending what it left workload=%s", folder)
+        elif started is None:
+            _end(folder, CAUSE_FOLDER_GONE, "")
         elif started.get("by") == "agent":
             _end(folder, CAUSE_NOT_STARTED, "")
         else:

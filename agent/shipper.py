@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import cast
 from uuid import UUID
 
@@ -158,10 +159,12 @@ class Shipper:
         if not path.exists():
             return
         track = self._track(_name_of(folder, file))
-        if track.is_refused or path.stat().st_size <= track.sent or (kind != protocol.REPORT_STATES and track.is_waiting):
+        if kind == protocol.REPORT_STATES:
+            _begin_again_if_replaced(track, path)
+        if track.is_refused or path.stat().st_size <= track.place or (kind != protocol.REPORT_STATES and track.is_waiting):
             return
         with path.open("rb") as lines:
-            lines.seek(track.sent)
+            lines.seek(track.place)
             data = lines.read(protocol.MAX_REPORT_BYTES)
         data = data[: data.rfind(b"\n") + 1]
         if data:
@@ -243,7 +246,7 @@ class Shipper:
         tracks = {file: self._tracks.get(_name_of(folder, file)) for file in sizes}
         is_told = folder.is_measured() and folder.is_listed()
         return is_told and all(
-            not size or ((track := tracks[file]) is not None and track.has_all(size)) for file, size in sizes.items()
+            not size or ((track := tracks[file]) is not None and track.has_all(track.base + size)) for file, size in sizes.items()
         )
 
     # -- That this host lives ---------------------------------------------------------------------------------
@@ -275,6 +278,20 @@ class Shipper:
         )
         report = Report(session, protocol.REPORT_HEARTBEAT, beat.data())
         self._last_beat = cast("bytes", self._redis.xadd(self._reports, report.fields()))  # type: ignore[arg-type]
+
+
+def _begin_again_if_replaced(track: Track, states: Path) -> None:
+    """What was sent ends with a line. When the file has no line's end there, its command has deleted it and this is a new one.
+
+    All of that goes out, behind what the panel has of the old one: a state that it has heard before changes nothing.
+    """
+    if not track.place:
+        return
+    with states.open("rb") as lines:
+        lines.seek(max(0, track.place - 1))
+        is_the_same = track.place > 0 and lines.read(1) == b"\n"
+    if not is_the_same:
+        track.base = track.sent
 
 
 def _may_run(folder: WorkloadFolder) -> bool:

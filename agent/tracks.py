@@ -13,12 +13,18 @@ class Track:
 
     name: str
     sent: int = 0
+    base: int = 0  # offset at which the file on the disk begins: not 0 when it took the place of one that was deleted
     acked: int | None = None
     is_refused: bool = False
     is_held: bool = False
     last_entry: bytes | None = None  # id of its last report in the stream
     last_gap: Gap | None = None  # sent last: a gap at the end of a log has no bytes that would bring it along
     is_cut: bool = False  # the panel wants bytes that this disk has let go
+
+    @property
+    def place(self) -> int:
+        """In the file on the disk, of the first byte that was not sent."""
+        return self.sent - self.base
 
     @property
     def unacked_bytes(self) -> int:

@@ -249,6 +249,22 @@ def test_the_window_bounds_logs_and_not_states(an_agent, panel, rank):
     assert (panel.stored[loud.output_file], panel.stored[other.output_file]) == (loud.printed, other.printed)
 
 
+@pytest.mark.parametrize("detail", ["", "x" * 300], ids=["a longer file", "a shorter file"])
+@pytest.mark.parametrize("is_new_agent", [False, True])
+def test_states_that_took_the_place_of_deleted_ones_arrive_whole(an_agent, panel, rank, detail, is_new_agent):
+    one, agent = rank(), an_agent()
+    one.folder.report(RankReport(RUNNING, 1, detail=detail))
+    ship(agent, panel)
+    before = panel.stored[one.states_file]
+    (one.folder.path / "states").unlink()
+    one.folder.report(ENDED_WELL)
+    one.note_gathered()
+    agent = an_agent() if is_new_agent else agent
+    ship(agent, panel)
+    assert panel.stored[one.states_file] == before + ENDED_WELL.line()
+    assert one.folder.is_done()
+
+
 def test_half_a_line_of_states_waits_for_its_end(an_agent, panel, rank):
     one, agent = rank(), an_agent()
     one.folder.report(RankReport(RUNNING, 1))

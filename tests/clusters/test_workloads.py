@@ -218,6 +218,11 @@ def test_a_rank_that_ends_well_lets_the_others_finish():
             "failed",
             "Its supervisor on tpu-1 was killed, and the command ended with it.",
         ),
+        (
+            {"state": "ended", "cause": "folder-gone"},
+            "failed",
+            "Its folder on tpu-1 was deleted while it ran, so it was ended; its last output may be lost.",
+        ),
         ({"state": "ended", "cause": "stopped", "signal": 9}, "stopped", "It was stopped."),
     ],
 )
