@@ -85,7 +85,7 @@ def test_while_a_runtime_is_built_its_words_are_the_log_and_stay_it_when_that_fa
     page.goto(f"{world.url}/jobs/{world.launch_of('broken', {'command': 'true'})}")
     log = page.locator("[data-log-view]")
     expect(log).to_contain_text("no-such-package-anywhere was not found", timeout=60_000)
-    expect(page.locator("#job-header")).to_contain_text("failed")
+    expect(page.locator("#job-header")).to_contain_text("failed", timeout=60_000)  # uv has said why, and ends yet
     page.reload()
     expect(log).to_contain_text("no-such-package-anywhere was not found")
 
