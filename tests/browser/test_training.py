@@ -27,6 +27,7 @@ def test_a_new_member_trains_a_model_from_the_form(world, a_person, definition, 
     page = person.page
     expect(page.locator("[data-connection]").first).to_contain_text("live")
     page.get_by_role("link", name="Launch", exact=True).first.click()
+    expect(page.locator("[data-connection]").first).to_contain_text("live")  # its scripts run: what is chosen before is not heard
     page.get_by_label("Definition", exact=True).select_option(label=definition)
     page.get_by_label("Epochs", exact=True).fill(str(epochs))
     expect(page.locator("#launch-preview")).to_contain_text("Starts now on tpu-1.")
