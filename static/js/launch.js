@@ -47,6 +47,12 @@ document.addEventListener("htmx:beforeSwap", ({ detail }) => {
   detail.isError = false;
 });
 
+// What was chosen while the scripts were still on their way. The browser itself restores no choice here: autocomplete is off.
+behave("form.choose select", (select) => {
+  const drawn = [...select.options].find(({ defaultSelected }) => defaultSelected);
+  if (drawn && !drawn.selected) onceReady(() => tell(select));
+});
+
 // Where the browser does not let a field grow with its text itself.
 if (!CSS.supports("field-sizing", "content")) {
   behave("textarea[data-grow]", (area) => {
@@ -107,8 +113,8 @@ function same(one, other) {
   return JSON.stringify(one) === JSON.stringify(other);
 }
 
-function tell(form) {
-  form.dispatchEvent(new Event("change"));
+function tell(element) {
+  element.dispatchEvent(new Event("change"));
 }
 
 /** htmx looks for what it has to do when the document is there. */

@@ -80,6 +80,26 @@ def test_a_draft_survives_a_reload_until_it_is_discarded(world, a_person):
     expect(page.locator("[data-draft-line]")).to_be_hidden()
 
 
+def test_a_definition_chosen_before_the_scripts_run_is_heard(world, a_person):
+    page = a_person().page
+    wait_live(page)
+    held = []
+
+    def hold(route):
+        held.append(route)
+
+    page.route("**/*.js", hold)
+    page.goto(world.url + COMMAND, wait_until="commit")
+    page.get_by_label("Definition", exact=True).select_option(label="Handwritten digits (TensorFlow)")
+    expect(page.get_by_role("heading", name="Launch Command")).to_be_visible()
+    assert held
+    page.unroute("**/*.js")  # lets go what is held
+    expect(page.get_by_label("Epochs", exact=True)).to_have_value("10")
+    page.go_back()  # and it is not chosen again
+    expect(page.get_by_role("heading", name="Launch Command")).to_be_visible()
+    expect(page.get_by_label("Definition", exact=True)).to_have_value("command")
+
+
 def test_a_list_is_narrowed_in_place_and_by_a_label_on_its_rows(world, a_person):
     person = a_person()
     kept = world.launch("true", name="kept", labels={"sweep": "a"})
