@@ -50,6 +50,10 @@ class Label:
     def x(self) -> float:
         return self.segment.x
 
+    @property
+    def end(self) -> float:
+        return self.x + (len(self.words) + len(" 12 min 12 s")) * CHARACTER
+
 
 def segments(tries: Sequence[Try], *, now: datetime, left_s: float | None = None) -> list[Segment]:
     """All of the line, in its order; they do not overlap, and their widths fill it."""
@@ -61,18 +65,16 @@ def segments(tries: Sequence[Try], *, now: datetime, left_s: float | None = None
 
 
 def labels(line: Iterable[Segment]) -> list[Label]:
-    """Words below the segments, left to right, but for those that would stand on one another."""
-    found: list[Label] = []
-    free_from = 0.0
+    """Words below the segments, left to right; where two would stand on one another, the longer segment has them."""
+    line = list(line)
     several = max((segment.attempt for segment in line), default=1) > 1
-    for segment in line:
-        words = _words(segment, several)
-        taken = (len(words) + len(" 12 min 12 s")) * CHARACTER
+    found: list[Label] = []
+    for segment in sorted(line, key=lambda segment: -segment.width):
+        label = Label(segment, _words(segment, several))
         is_told = segment.width >= SEEN or segment.kind in ("run", "failed")
-        if is_told and segment.x >= free_from and segment.x + taken <= 102:
-            found.append(Label(segment, words))
-            free_from = segment.x + taken
-    return found
+        if is_told and label.end <= 102 and all(label.end <= other.x or other.end <= label.x for other in found):
+            found.append(label)
+    return sorted(found, key=lambda label: label.x)
 
 
 def drawn_again_after_s(line: Sequence[Segment]) -> int:

@@ -61,6 +61,8 @@ def test_labels_name_attempts_where_there_are_several_and_never_overlap():
     assert [label.words for label in timeline.labels(line)] == ["queued", "preparing", "running"]
     line = timeline.segments([a_try(ordered=1, running=2, ended=100)], now=after(100))
     assert [label.words for label in timeline.labels(line)] == ["running"]
+    line = timeline.segments([a_try(ordered=5, running=99, ended=100)], now=after(100))
+    assert [label.words for label in timeline.labels(line)] == ["preparing"]  # not "queued", which leaves it no room
     line = timeline.segments(
         [a_try(1, ordered=0, running=0, ended=50, failed=True), a_try(2, at=50, ordered=50, running=50)], now=after(100)
     )
