@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import path
 
-from jobs import api, launch_views, views
+from jobs import api, definition_api, file_api, launch_views, log_api, metric_api, views
 
 urlpatterns = [
     path("jobs", views.job_list, name="job-list"),
@@ -23,10 +23,10 @@ api_urlpatterns = [
     path("jobs/<int:number>/cancellation", api.Cancellation.as_view()),
     path("jobs/<int:number>/relaunch", api.Relaunch.as_view()),
     path("jobs/<int:number>/events", api.Events.as_view()),
-    path("jobs/<int:number>/files", api.Files.as_view()),
-    path("jobs/<int:number>/files/<int:file_id>", api.OneFile.as_view()),
-    path("jobs/<int:number>/log", api.JobLog.as_view()),
-    path("jobs/<int:number>/metrics", api.Metrics.as_view()),
-    path("jobs/<int:number>/metrics/lines", api.MetricLines.as_view()),
-    path("definitions", api.Definitions.as_view()),
+    path("jobs/<int:number>/files", file_api.Files.as_view()),
+    path("jobs/<int:number>/files/<int:file_id>", file_api.OneFile.as_view()),
+    path("jobs/<int:number>/log", log_api.JobLog.as_view()),
+    path("jobs/<int:number>/metrics", metric_api.Metrics.as_view()),
+    path("jobs/<int:number>/metrics/lines", metric_api.MetricLines.as_view()),
+    path("definitions", definition_api.Definitions.as_view()),
 ]
