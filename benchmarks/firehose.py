@@ -219,7 +219,7 @@ def hops(world: World, agent: Agent) -> Iterator[Passed]:
     """When the bytes of the next job's log went by: into the host's stream, and out of the inbox after its commit."""
     passed: Passed = {"shipped": [], "announced": []}
     over = threading.Event()
-    number = world.client.get("jobs", params={"limit": 1}).json()["jobs"][0]["number"] + 1
+    number = world.client.get("jobs", params={"limit": 1}).json()["results"][0]["number"] + 1
 
     def take_report(entry: str, fields: dict[bytes, bytes]) -> bool:
         if fields[b"k"] == b"log" and fields[b"f"].endswith(b"/output"):

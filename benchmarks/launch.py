@@ -117,7 +117,7 @@ def wait_for_all(world: World, numbers: list[int]) -> list[dict[str, Any]]:
     """Asks seldom: who measures must not be what is measured."""
 
     def ended() -> list[dict[str, Any]]:
-        found = world.client.get("jobs", params={"limit": 200}).raise_for_status().json()["jobs"]
+        found = world.client.get("jobs", params={"limit": 200}).raise_for_status().json()["results"]
         mine = [job for job in found if job["number"] in numbers]
         return mine if all(job["ended_at"] for job in mine) else []
 

@@ -28,7 +28,7 @@ class Clusters(APIView):
     def get(self, request: Request) -> Response:
         found = Cluster.objects.order_by("name")
         return Response(
-            {"clusters": [{"name": c.name, "accelerator": c.accelerator, "lost_after_s": c.lost_after_s} for c in found]}
+            {"results": [{"name": c.name, "accelerator": c.accelerator, "lost_after_s": c.lost_after_s} for c in found]}
         )
 
 
@@ -42,7 +42,7 @@ class Hosts(APIView):
             .order_by("slice__cluster__name", "name", "pk")
         )
         heard_by = silence.listening()
-        return Response({"hosts": [_host_shape(host, silence.silence_s(host, heard_by)) for host in found]})
+        return Response({"results": [_host_shape(host, silence.silence_s(host, heard_by)) for host in found]})
 
 
 class OneHost(APIView):

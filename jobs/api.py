@@ -29,7 +29,7 @@ class Jobs(APIView):
         """
         shown, next_cursor = filters.jobs_of_page(filters.Page.from_query(request.query_params), Actor.of(request))
         known = progress.of_jobs(shown)
-        return Response({"jobs": [JobShape.of(job, known.get(job.pk)) for job in shown], "next_cursor": next_cursor})
+        return Response({"results": [JobShape.of(job, known.get(job.pk)) for job in shown], "next_cursor": next_cursor})
 
     def post(self, request: ApiRequest) -> Response:
         """Launch a job. Safe to repeat with an Idempotency-Key."""
@@ -77,7 +77,7 @@ class Attempts(APIView):
     def get(self, request: ApiRequest, number: int) -> Response:
         """The tries of a job, first to last."""
         job = services.get_job(Actor.of(request), number, may="jobs.view")
-        return Response({"attempts": [AttemptShape.of(one) for one in job.attempts.select_related("workload")]})
+        return Response({"results": [AttemptShape.of(one) for one in job.attempts.select_related("workload")]})
 
 
 class Cancellation(APIView):
@@ -95,7 +95,7 @@ class Events(APIView):
         job = services.get_job(Actor.of(request), number, may="jobs.view")
         assert job.subject
         found = events.since(job.subject, whole(request, "since", 0), MOST_EVENTS)
-        return Response({"events": [event.as_json() for event in found], "head": job.subject.seq})
+        return Response({"results": [event.as_json() for event in found], "head": job.subject.seq})
 
 
 def _made(status: int, body: dict[str, Any], is_replayed: bool) -> Response:

@@ -19,4 +19,4 @@ class Definitions(APIView):
         if slug := request.query_params.get("project", ""):
             projects = projects.filter(pk=get_project(Actor.of(request), slug, may="project.view").pk)
         found = JobDefinition.objects.filter(project__in=projects).select_related("project").prefetch_related("versions")
-        return Response({"definitions": [DefinitionShape.of(one) for one in found.order_by("project__slug", "slug")]})
+        return Response({"results": [DefinitionShape.of(one) for one in found.order_by("project__slug", "slug")]})

@@ -30,7 +30,7 @@ class Files(APIView):
         attempts = {attempt.workload_id: attempt.number for attempt in job.attempts.all()}
         return Response(
             {
-                "files": [FileShape.of(file, job=job.pk, attempt=attempts.get(file.rank.workload_id)) for file in shown],
+                "results": [FileShape.of(file, job=job.pk, attempt=attempts.get(file.rank.workload_id)) for file in shown],
                 "has_more": any(file.rank.has_more_files for file in shown),
                 "next_cursor": shown[-1].pk if len(found) > limit else None,
             }

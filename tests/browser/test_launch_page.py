@@ -50,7 +50,7 @@ def test_a_job_is_launched_from_the_list_after_its_faults_are_mended(world, a_pe
         2,
         {"from": "form"},
     )
-    assert [one["number"] for one in world.client.get("jobs", params={"label": "from=form"}).json()["jobs"]] == [number]
+    assert [one["number"] for one in world.client.get("jobs", params={"label": "from=form"}).json()["results"]] == [number]
     person.complaints[:] = [one for one in person.complaints if "422" not in one]  # the console's line for the answer with errors
     page.goto(world.url + COMMAND)  # what was launched is no draft any more
     expect(page.get_by_label("Command", exact=True)).to_have_value("")

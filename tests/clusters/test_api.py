@@ -35,7 +35,7 @@ def test_everybody_sees_clusters_and_hosts(admin):
     host = a_host(cluster=a_cluster(name="local", lost_after_s=None), name="tpu-1", chips=3)
     a_host(state=HostState.RETIRED)
     steps.running(host)
-    assert admin.get("/api/v1/clusters").json() == {"clusters": [{"name": "local", "accelerator": "cpu", "lost_after_s": None}]}
+    assert admin.get("/api/v1/clusters").json() == {"results": [{"name": "local", "accelerator": "cpu", "lost_after_s": None}]}
     shape = {
         "id": str(host.pk),
         "name": "tpu-1",
@@ -52,7 +52,7 @@ def test_everybody_sees_clusters_and_hosts(admin):
         "clock_offset_ms": None,
         "disk_free_bytes": None,
     }
-    assert admin.get("/api/v1/hosts").json() == {"hosts": [shape]}
+    assert admin.get("/api/v1/hosts").json() == {"results": [shape]}
     assert admin.get(f"/api/v1/hosts/{host.pk}").json() == shape
 
 
@@ -62,7 +62,7 @@ def test_hosts_take_four_queries_however_many_there_are(admin, count, django_ass
         a_host()
     admin.get("/api/v1/hosts")  # notes the token's use
     with django_assert_num_queries(4):  # token, loop, hosts, chips
-        assert len(admin.get("/api/v1/hosts").json()["hosts"]) == count
+        assert len(admin.get("/api/v1/hosts").json()["results"]) == count
 
 
 def test_nobody_sees_nothing(client):

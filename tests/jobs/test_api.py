@@ -30,7 +30,7 @@ def nested(levels):
 
 
 def numbers(answer):
-    return [job["number"] for job in answer.json()["jobs"]]
+    return [job["number"] for job in answer.json()["results"]]
 
 
 # -- Launch --------------------------------------------------------------------------------------------------
@@ -174,7 +174,7 @@ def test_a_list_takes_three_queries_however_many_there_are(script, vision, count
     viewer = script(vision.viewer)
     viewer.get(JOBS)  # notes the token's use
     with django_assert_num_queries(3):  # token, jobs, progress
-        assert len(viewer.get(JOBS).json()["jobs"]) == count
+        assert len(viewer.get(JOBS).json()["results"]) == count
 
 
 def test_a_list_is_newest_first_and_goes_on_at_its_cursor(script, vision):
@@ -240,7 +240,7 @@ def test_a_stranger_lists_nothing(script, vision):
     a_job(project=vision.project, by=vision.member)
     stranger = script(vision.stranger)
     assert numbers(stranger.get(JOBS)) == []
-    assert stranger.get("/api/v1/definitions").json() == {"definitions": []}
+    assert stranger.get("/api/v1/definitions").json() == {"results": []}
     for path in (f"{JOBS}?project=vit", "/api/v1/definitions?project=vit"):
         assert told(stranger.get(path)) == (404, "no-such-project")
 
@@ -265,10 +265,10 @@ def test_events_come_in_order_from_a_position(script, vision):
     scheduling.schedule(now=NOON)
     viewer = script(vision.viewer)
     answer = viewer.get(f"{JOBS}/{job.pk}/events").json()
-    assert [(event["seq"], event["code"]) for event in answer["events"]] == [(1, "job.queued"), (2, "workload.ordered")]
+    assert [(event["seq"], event["code"]) for event in answer["results"]] == [(1, "job.queued"), (2, "workload.ordered")]
     assert answer["head"] == 2
-    assert viewer.get(f"{JOBS}/{job.pk}/events?since=1").json() == answer | {"events": answer["events"][1:]}
-    assert viewer.get(f"{JOBS}/{job.pk}/events?since=9").json() == {"events": [], "head": 2}
+    assert viewer.get(f"{JOBS}/{job.pk}/events?since=1").json() == answer | {"results": answer["results"][1:]}
+    assert viewer.get(f"{JOBS}/{job.pk}/events?since=9").json() == {"results": [], "head": 2}
     assert told(viewer.get(f"{JOBS}/{job.pk}/events?since=-1")) == (422, "invalid")
 
 
@@ -280,7 +280,7 @@ def test_definitions_take_three_queries_however_many_there_are(script, vision, c
     viewer = script(vision.viewer)
     viewer.get("/api/v1/definitions")
     with django_assert_num_queries(3):  # token, definitions, versions
-        found = viewer.get("/api/v1/definitions").json()["definitions"]
+        found = viewer.get("/api/v1/definitions").json()["results"]
     assert len(found) == count
     assert found[0] == {
         "slug": "command",
@@ -291,7 +291,7 @@ def test_definitions_take_three_queries_however_many_there_are(script, vision, c
         "resources": {"accelerator": "cpu", "chips": 2},
         "retries": {},
     }
-    assert viewer.get("/api/v1/definitions?project=vit").json() == {"definitions": found}
+    assert viewer.get("/api/v1/definitions?project=vit").json() == {"results": found}
 
 
 # -- Cancel --------------------------------------------------------------------------------------------------

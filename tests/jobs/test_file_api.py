@@ -51,7 +51,7 @@ def test_files_are_listed_with_all_that_is_known_of_them(viewer, job):
     file = steps.a_file(job.workload, "a/b.bin", size=7)
     files.note(file.rank, [FileLine("output", "gone", 1, 1), FileLine("output", "gone", gone=True)])
     assert viewer.get(f"/api/v1/jobs/{job.pk}/files").json() == {
-        "files": [
+        "results": [
             {
                 "id": file.pk,
                 "area": "output",
@@ -72,9 +72,9 @@ def test_files_are_listed_with_all_that_is_known_of_them(viewer, job):
 def test_a_list_goes_on_at_its_cursor(viewer, job):
     made = [steps.a_file(job.workload, str(number)).pk for number in range(3)]
     first = viewer.get(f"/api/v1/jobs/{job.pk}/files?limit=2").json()
-    assert ([file["id"] for file in first["files"]], first["next_cursor"]) == (made[:2], made[1])
+    assert ([file["id"] for file in first["results"]], first["next_cursor"]) == (made[:2], made[1])
     last = viewer.get(f"/api/v1/jobs/{job.pk}/files?limit=2&cursor={made[1]}").json()
-    assert ([file["id"] for file in last["files"]], last["next_cursor"]) == (made[2:], None)
+    assert ([file["id"] for file in last["results"]], last["next_cursor"]) == (made[2:], None)
     assert viewer.get(f"/api/v1/jobs/{job.pk}/files?cursor=x").status_code == 422
 
 
@@ -90,7 +90,7 @@ def test_a_list_takes_five_queries_however_many_there_are(viewer, job, count, dj
         steps.a_file(job.workload, str(number))
     viewer.get("/api/v1/jobs")  # notes the token's use
     with django_assert_num_queries(5):  # token, job, role, files, attempts
-        assert len(viewer.get(f"/api/v1/jobs/{job.pk}/files").json()["files"]) == count
+        assert len(viewer.get(f"/api/v1/jobs/{job.pk}/files").json()["results"]) == count
 
 
 # -- On its way ----------------------------------------------------------------------------------------------
@@ -149,7 +149,7 @@ def test_who_may_not_see_it_learns_nothing_and_orders_nothing(script, vision, jo
     for path in (f"/api/v1/jobs/{other.pk}/files/{file.pk}", f"/api/v1/jobs/{job.pk}/files/{10**30}"):
         answer = viewer.get(path)
         assert (answer.status_code, answer.json()["code"]) == (404, "no-such-file")
-    assert viewer.get(f"/api/v1/jobs/{other.pk}/files").json()["files"] == []
+    assert viewer.get(f"/api/v1/jobs/{other.pk}/files").json()["results"] == []
     assert not Fetch.objects.exists()
 
 

@@ -46,7 +46,7 @@ def listed(vision, script):
     page.force_login(vision.viewer)
 
     def look(query: str) -> list[int]:
-        found = [job["number"] for job in api.get(f"{JOBS}?{query}").json()["jobs"]]
+        found = [job["number"] for job in api.get(f"{JOBS}?{query}").json()["results"]]
         answer = page.get(f"/jobs?{query}")
         assert [job.pk for job in answer.context["jobs"]] == found
         assert answer.content.decode().count('<tr id="job-') == len(found)
@@ -106,7 +106,7 @@ def test_a_cluster_has_what_was_placed_there(listed, jobs):
 
 def test_me_is_who_asks(vision, script, jobs):
     answer = script(vision.member).get(f"{JOBS}?owner=me").json()
-    assert [job["number"] for job in answer["jobs"]] == [jobs.one]
+    assert [job["number"] for job in answer["results"]] == [jobs.one]
 
 
 @pytest.mark.parametrize(
@@ -159,7 +159,7 @@ def test_a_filtered_list_goes_on_at_its_cursor(vision, script, listed):
     seen, cursor = [], ""
     while cursor is not None:
         answer = script(vision.viewer).get(f"{JOBS}?label=odd%3D1&limit=2&cursor={cursor}").json()
-        seen.append([job["number"] for job in answer["jobs"]])
+        seen.append([job["number"] for job in answer["results"]])
         cursor = answer["next_cursor"]
     assert seen == [odd[:2], odd[2:]]
     browser = Client()
@@ -183,7 +183,7 @@ def test_a_filtered_list_takes_as_many_queries_however_much_there_is(vision, scr
     browser.force_login(vision.viewer)
     viewer.get(JOBS)  # notes the token's use
     with django_assert_num_queries(7):  # token, project, role; definition, cluster, owner; jobs
-        assert len(viewer.get(f"{JOBS}?{ALL}").json()["jobs"]) == count
+        assert len(viewer.get(f"{JOBS}?{ALL}").json()["results"]) == count
     # session, user, projects; project, role; definition, cluster, owner; jobs; right to launch; the three choices; navigation
     with django_assert_num_queries(15):
         assert len(browser.get(f"/jobs?{ALL}").context["jobs"]) == count

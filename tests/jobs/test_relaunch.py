@@ -113,7 +113,7 @@ def test_the_page_leads_to_the_new_job(vision, client):
 def test_the_api_tells_the_tries_of_a_job(script, vision):
     job = a_job(project=vision.project, by=vision.member)
     answer = script(vision.viewer, scope="read").get(f"/api/v1/jobs/{job.pk}/attempts").json()
-    assert [(one["number"], one["state"], one["workload"], one["retried_as"]) for one in answer["attempts"]] == [
+    assert [(one["number"], one["state"], one["workload"], one["retried_as"]) for one in answer["results"]] == [
         (1, "waiting", str(job.workload_id), None)
     ]
     assert script(vision.stranger).get(f"/api/v1/jobs/{job.pk}/attempts").status_code == 404

@@ -570,13 +570,13 @@ def test_an_enrolment_token_that_does_not_hold_is_refused_with_its_reason(world,
             "from clusters.models import EnrolmentToken\n"
             f"assert EnrolmentToken.objects.filter(token_hash=hashed('{token}')).update({change}) == 1",
         )
-    known = len(world.client.get("hosts").json()["hosts"])
+    known = len(world.client.get("hosts").json()["results"])
     stranger = Agent(world, f"stranger-{spoil}", tmp_path / "state", token=token).start()
     world.agents.append(stranger)
     assert stranger.process and stranger.process.wait(timeout=30) == 1
     assert stranger.said().splitlines()[-1] == f"agent: the panel refuses to enrol this host: {sentence}"
     assert not (stranger.state / "agent.json").exists()
-    assert len(world.client.get("hosts").json()["hosts"]) == known
+    assert len(world.client.get("hosts").json()["results"]) == known
 
 
 # -- The host is away ------------------------------------------------------------------------------------------------------------

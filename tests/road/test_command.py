@@ -116,7 +116,7 @@ def test_a_command_that_fails_once_is_tried_again_and_its_tries_are_told(world, 
     command = f"test -e {shlex.quote(str(mark))} || {{ touch {shlex.quote(str(mark))}; echo first; exit 3; }}; echo second"
     number = world.launch(command, retries={"user_code": {"times": 2, "delay_s": 0}})
     assert world.wait(number)["state"] == "succeeded"
-    tries = world.client.get(f"jobs/{number}/attempts").json()["attempts"]
+    tries = world.client.get(f"jobs/{number}/attempts").json()["results"]
     assert [(one["number"], one["outcome"], one["retried_as"]) for one in tries] == [
         (1, "failed", "user_code"),
         (2, "succeeded", None),

@@ -182,14 +182,14 @@ def test_an_upgrade_that_fails_leaves_the_agent_as_it_was(world, _machine):
 
 def test_a_token_that_another_machine_has_used_is_refused_in_one_sentence(world, _machine, another_machine):
     _first, command, _done = _machine
-    before = {host["id"] for host in world.client.get("hosts").json()["hosts"]}
+    before = {host["id"] for host in world.client.get("hosts").json()["results"]}
     done = another_machine.paste(command)
     assert done.returncode == 1
     assert done.stderr == (
         "tpu-panel-agent: the panel refuses to enrol this host: This enrolment token was used already;"
         " each enrols one machine. Make a new one.\n"
     )
-    assert {host["id"] for host in world.client.get("hosts").json()["hosts"]} == before
+    assert {host["id"] for host in world.client.get("hosts").json()["results"]} == before
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ WRITES = (
 
 
 def files_of(world, number: int) -> dict[str, dict[str, Any]]:
-    found = world.client.get(f"jobs/{number}/files").raise_for_status().json()["files"]
+    found = world.client.get(f"jobs/{number}/files").raise_for_status().json()["results"]
     return {file["path"]: file for file in found}
 
 

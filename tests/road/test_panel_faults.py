@@ -132,10 +132,10 @@ def test_the_local_agent_of_up_enrols_once_and_follows_the_panel_to_another_port
         world.stop_panel()
         world.move_to(free_port())
         world.start("--slots", "3")
-        until(lambda: not world.client.get("hosts").json()["hosts"][0]["is_silent"], 60, "heard again")
+        until(lambda: not world.client.get("hosts").json()["results"][0]["is_silent"], 60, "heard again")
         assert world.wait(world.launch("echo again"))["state"] == "succeeded"
         assert world.said().count("shown once") == 1
-        assert len(world.client.get("hosts").json()["hosts"]) == 1
+        assert len(world.client.get("hosts").json()["results"]) == 1
 
 
 def world_workload(agent) -> str:

@@ -282,4 +282,4 @@ def test_a_host_whose_connections_to_redis_are_dead_finds_out_by_itself(world, a
 
 
 def attempts(world: World, number: int) -> list[dict[str, Any]]:
-    return world.client.get(f"jobs/{number}/attempts").raise_for_status().json()["attempts"]
+    return world.client.get(f"jobs/{number}/attempts").raise_for_status().json()["results"]

@@ -139,9 +139,9 @@ def test_a_host_whose_clock_is_wrong_changes_no_order_and_no_lease(world, agent,
         moments = [datetime.fromisoformat(job[name]).timestamp() for name in ("created_at", "started_at", "ended_at")]
         assert moments == sorted(moments)
         assert began - 1 <= moments[0] <= moments[-1] <= ended + 1
-        events = world.client.get(f"jobs/{number}/events").json()["events"]
+        events = world.client.get(f"jobs/{number}/events").json()["results"]
         assert [event["at"] for event in events] == sorted(event["at"] for event in events)
-    assert [one["outcome"] for one in world.client.get(f"jobs/{failed}/attempts").json()["attempts"]] == ["failed", "failed"]
+    assert [one["outcome"] for one in world.client.get(f"jobs/{failed}/attempts").json()["results"]] == ["failed", "failed"]
     leases = json.loads(
         world.manage(
             "shell",

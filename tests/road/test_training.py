@@ -66,7 +66,7 @@ def test_digits_train_with_torch_xla_and_tell_how_often_xla_compiled(world, agen
     (line,) = lines(world, number, "loss")
     assert line["buckets"][-1]["last"] < line["buckets"][0]["last"]
     assert (world.job(number)["progress"]["percent"], world.job(number)["source"]["title"]) == (100, "recipe digits_xla")
-    files = until(lambda: world.client.get(f"jobs/{number}/files").json()["files"], what="files")
+    files = until(lambda: world.client.get(f"jobs/{number}/files").json()["results"], what="files")
     assert {file["area"] for file in files} == {"output", "checkpoints"}
 
 

@@ -294,13 +294,13 @@ class World:
         ).content
 
     def codes(self, number: int) -> list[str]:
-        return [event["code"] for event in self.client.get(f"jobs/{number}/events").raise_for_status().json()["events"]]
+        return [event["code"] for event in self.client.get(f"jobs/{number}/events").raise_for_status().json()["results"]]
 
     def cancel(self, number: int, *, force: bool = False) -> httpx.Response:
         return self.client.post(f"jobs/{number}/cancellation", json={"force": force})
 
     def free_chips(self) -> int:
-        return sum(host["free_chips"] for host in self.client.get("hosts").raise_for_status().json()["hosts"])
+        return sum(host["free_chips"] for host in self.client.get("hosts").raise_for_status().json()["results"])
 
 
 def _command_line(pid: int) -> bytes:
