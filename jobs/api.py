@@ -5,38 +5,54 @@ from __future__ import annotations
 from typing import Any
 
 from django.utils import timezone
-from rest_framework.request import Request as ApiRequest
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from jobs import definitions, filters, progress, services
-from jobs.shapes import AttemptShape, JobShape, Launch
+from jobs import definitions, examples, filters, listing, progress, services
+from jobs.models import Job
+from jobs.shapes import AttemptAnswer, CancellationBody, EventAnswer, JobAnswer, Launch, LaunchBody
 from monitoring import events
-from projects import idempotency
+from projects import idempotency, shapes
 from projects.access import get_project
 from projects.actors import Actor
-from projects.queries import flag, whole
+from projects.queries import whole
 
 MOST_EVENTS = 500
 
 
 class Jobs(APIView):
-    def get(self, request: ApiRequest) -> Response:
-        """Newest first; `cursor` is the answer's `next_cursor`.
+    @extend_schema(
+        operation_id="list_jobs", parameters=[*filters.PARAMETERS, listing.SORT, *shapes.PAGED], responses=shapes.paged(JobAnswer)
+    )
+    def get(self, request: Request) -> Response:
+        """List jobs, newest first.
 
-        Filters: `project`, `state` and `label` (key=value; both may come several times), `owner` (a name, or "me"),
-        `definition`, `accelerator`, `cluster`, `text` (part of its name, or its number).
+        Several states mean any of them, several labels all of them.
         """
-        shown, next_cursor = filters.jobs_of_page(filters.Page.from_query(request.query_params), Actor.of(request))
-        known = progress.of_jobs(shown)
-        return Response({"results": [JobShape.of(job, known.get(job.pk)) for job in shown], "next_cursor": next_cursor})
+        page = listing.Page.from_query(request.query_params)
+        shown, cursor = listing.jobs_of_page(page, Actor.of(request), now=timezone.now())
+        more = {"next_cursor": str(cursor) if cursor else None}
+        return shapes.many(JobAnswer, request, shown, more=more, progress=progress.of_jobs(shown))
 
-    def post(self, request: ApiRequest) -> Response:
-        """Launch a job. Safe to repeat with an Idempotency-Key."""
+    @extend_schema(
+        operation_id="launch_job",
+        request=LaunchBody,
+        responses={201: JobAnswer},
+        parameters=[idempotency.PARAMETER],
+        examples=examples.LAUNCH,
+    )
+    def post(self, request: Request) -> Response:
+        """Launch a job.
+
+        Safe to repeat with an Idempotency-Key. The answer's state is queued: it starts when chips are free for it.
+        """
         by = Actor.of(request)
         return _made(*idempotency.once(request, by, lambda: (201, self._launch(request, by))))
 
-    def _launch(self, request: ApiRequest, by: Actor) -> dict[str, Any]:
+    def _launch(self, request: Request, by: Actor) -> dict[str, Any]:
         asked = Launch.from_body(request.data)
         project = get_project(by, asked.project, may="jobs.launch")
         job = services.launch(
@@ -52,50 +68,70 @@ class Jobs(APIView):
             by=by,
             now=timezone.now(),
         )
-        return JobShape.of(job)
+        return JobAnswer(job).data
 
 
 class OneJob(APIView):
-    def get(self, request: ApiRequest, number: int) -> Response:
-        job = services.get_job(Actor.of(request), number, may="jobs.view")
-        return Response(JobShape.of(job, progress.of_job(job)))
+    @extend_schema(operation_id="get_job", parameters=[shapes.FIELDS], responses=JobAnswer)
+    def get(self, request: Request, number: int) -> Response:
+        """One job, as it is now."""
+        return _shown(request, services.get_job(Actor.of(request), number, may="jobs.view"))
 
 
 class Relaunch(APIView):
-    def post(self, request: ApiRequest, number: int) -> Response:
-        """The same once more, as a new job. Safe to repeat with an Idempotency-Key."""
+    @extend_schema(operation_id="relaunch_job", request=None, responses={201: JobAnswer}, parameters=[idempotency.PARAMETER])
+    def post(self, request: Request, number: int) -> Response:
+        """Launch the same once more, as a new job.
+
+        Safe to repeat with an Idempotency-Key.
+        """
         by = Actor.of(request)
         job = services.get_job(by, number, may="jobs.launch")
 
         def make() -> tuple[int, dict[str, Any]]:
-            return 201, JobShape.of(services.relaunch(job=job, by=by, now=timezone.now()))
+            return 201, JobAnswer(services.relaunch(job=job, by=by, now=timezone.now())).data
 
         return _made(*idempotency.once(request, by, make))
 
 
 class Attempts(APIView):
-    def get(self, request: ApiRequest, number: int) -> Response:
+    @extend_schema(operation_id="list_attempts", parameters=[shapes.FIELDS], responses=shapes.listed(AttemptAnswer))
+    def get(self, request: Request, number: int) -> Response:
         """The tries of a job, first to last."""
         job = services.get_job(Actor.of(request), number, may="jobs.view")
-        return Response({"results": [AttemptShape.of(one) for one in job.attempts.select_related("workload")]})
+        return shapes.many(AttemptAnswer, request, job.attempts.select_related("workload"))
 
 
 class Cancellation(APIView):
-    def post(self, request: ApiRequest, number: int) -> Response:
-        """Ask for the job's end; `{"force": true}` without grace. 202: it has ended when its state says so."""
+    @extend_schema(operation_id="cancel_job", request=CancellationBody, responses={202: JobAnswer})
+    def post(self, request: Request, number: int) -> Response:
+        """Ask for the job's end; with `force` without the time to stop by itself.
+
+        It has ended when its state says so; until then that is `stopping`. Asked again nothing changes.
+        """
         by = Actor.of(request)
         job = services.get_job(by, number, may="jobs.cancel")
-        services.cancel(job=job, by=by, now=timezone.now(), force=flag(request.data, "force"))
-        return Response(JobShape.of(services.get_job(by, number, may="jobs.view")), status=202)
+        services.cancel(job=job, by=by, now=timezone.now(), **shapes.read(CancellationBody, request))
+        return _shown(request, services.get_job(by, number, may="jobs.view"), status=202)
 
 
 class Events(APIView):
-    def get(self, request: ApiRequest, number: int) -> Response:
-        """At most MOST_EVENTS events after `since`, in order; `head` is the last there is."""
+    @extend_schema(
+        operation_id="list_job_events",
+        parameters=[shapes.FIELDS, OpenApiParameter("since", int, description="Those with a greater `seq`.")],
+        responses=shapes.listed(EventAnswer, head=serializers.IntegerField(help_text="`seq` of the last that there is.")),
+    )
+    def get(self, request: Request, number: int) -> Response:
+        """What has happened to a job, in order; at most 500 at once."""
         job = services.get_job(Actor.of(request), number, may="jobs.view")
         assert job.subject
         found = events.since(job.subject, whole(request, "since", 0), MOST_EVENTS)
-        return Response({"results": [event.as_json() for event in found], "head": job.subject.seq})
+        return shapes.many(EventAnswer, request, found, more={"head": job.subject.seq})
+
+
+def _shown(request: Request, job: Job, *, status: int = 200) -> Response:
+    known = progress.of_job(job)
+    return shapes.one(JobAnswer, request, job, status=status, progress={job.pk: known} if known else {})
 
 
 def _made(status: int, body: dict[str, Any], is_replayed: bool) -> Response:

@@ -4,44 +4,66 @@ from __future__ import annotations
 
 from django.http.response import HttpResponseBase
 from django.utils import timezone
-from rest_framework.request import Request as ApiRequest
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from clusters import fetches
 from jobs import downloads, files, services
-from jobs.shapes import FetchShape, FileShape
+from jobs.shapes import FetchAnswer, FileAnswer
+from projects import shapes
 from projects.actors import Actor
-from projects.queries import whole
+from projects.paging import Cursor, limit_of
 
 MOST_FILES_A_PAGE = 1000
 
 
 class Files(APIView):
-    def get(self, request: ApiRequest, number: int) -> Response:
-        """Files that the job has written, of all its attempts; `cursor` is the answer's `next_cursor`.
-
-        `has_more`: some rank has more files than are told of.
-        """
+    @extend_schema(
+        operation_id="list_job_files",
+        parameters=shapes.PAGED,
+        responses=shapes.listed(
+            FileAnswer,
+            has_more=serializers.BooleanField(help_text="Some rank has more files than are told of."),
+            next_cursor=serializers.CharField(allow_null=True),
+        ),
+    )
+    def get(self, request: Request, number: int) -> Response:
+        """The files that the job has written, of all its attempts."""
         job = services.get_job(Actor.of(request), number, may="jobs.view")
-        limit = max(1, min(whole(request, "limit", MOST_FILES_A_PAGE), MOST_FILES_A_PAGE))
-        found = list(files.of_job(job).filter(pk__gt=whole(request, "cursor", 0)).order_by("pk")[: limit + 1])
+        limit = limit_of(request.query_params, usual=MOST_FILES_A_PAGE, most=MOST_FILES_A_PAGE)
+        query = f"files of {job.pk}"
+        after = Cursor.read(request.query_params.get("cursor", ""), query=query, kinds=[int])
+        found = list(files.of_job(job).filter(pk__gt=after.place[0] if after else 0).order_by("pk")[: limit + 1])
         shown = found[:limit]
-        attempts = {attempt.workload_id: attempt.number for attempt in job.attempts.all()}
-        return Response(
-            {
-                "results": [FileShape.of(file, job=job.pk, attempt=attempts.get(file.rank.workload_id)) for file in shown],
+        return shapes.many(
+            FileAnswer,
+            request,
+            shown,
+            more={
                 "has_more": any(file.rank.has_more_files for file in shown),
-                "next_cursor": shown[-1].pk if len(found) > limit else None,
-            }
+                "next_cursor": str(Cursor((shown[-1].pk,), query)) if len(found) > limit else None,
+            },
+            job=job.pk,
+            attempts={attempt.workload_id: attempt.number for attempt in job.attempts.all()},
         )
 
 
 class OneFile(APIView):
-    def get(self, request: ApiRequest, number: int, file_id: int) -> HttpResponseBase:
-        """The file's bytes, with single ranges. While it is fetched from its host: 202, how far that is, and Retry-After."""
+    @extend_schema(
+        operation_id="download_job_file",
+        responses={(200, "application/octet-stream"): bytes, 202: FetchAnswer},
+        parameters=[OpenApiParameter("Range", str, OpenApiParameter.HEADER, description="One range of bytes.")],
+    )
+    def get(self, request: Request, number: int, file_id: int) -> HttpResponseBase:
+        """The bytes of a file, with single ranges.
+
+        While it is fetched from its host: 202, how far that is, and Retry-After.
+        """
         job = services.get_job(Actor.of(request), number, may="jobs.view")
         fetch = fetches.want(files.get_file(job, file_id), now=timezone.now())
         if fetch.is_complete:
             return downloads.answer(request, fetch)
-        return Response(FetchShape.of(fetch), status=202, headers={"Retry-After": "1"})
+        return Response(FetchAnswer(fetch).data, status=202, headers={"Retry-After": "1"})

@@ -8,12 +8,14 @@ from typing import Any
 
 from clusters.models import Cluster
 from jobs import filters
-from jobs.filters import Filter, Page
+from jobs.filters import Filter
+from jobs.listing import Page
 from jobs.models import Job, JobDefinition
 from jobs.progress import Progress
 from jobs.states import JobState
 from projects.actors import Actor
 from projects.models import Project
+from projects.paging import Cursor
 
 LABELS_A_ROW = 3
 
@@ -48,15 +50,19 @@ class FilterBar:
     @property
     def here(self) -> str:
         """The address of what is shown, without what is not asked for."""
-        more = {name: value for name, value in (("cursor", self._page.cursor), ("limit", self._limit)) if value}
-        return self.wanted.address(**more)
+        cursor = {"cursor": self._page.cursor} if self._page.cursor else {}
+        return self.wanted.address(**self._page.more(**cursor))
 
     @property
     def newest(self) -> str:
-        return self.wanted.address(**self._limit_too)
+        return self.wanted.address(**self._page.more())
 
-    def older(self, cursor: int) -> str:
-        return self.wanted.address(**self._limit_too, cursor=cursor)
+    @property
+    def is_first(self) -> bool:
+        return self._page.cursor is None
+
+    def older(self, cursor: Cursor) -> str:
+        return self.wanted.address(**self._page.more(cursor=cursor))
 
     @property
     def states(self) -> list[tuple[str, Any, bool]]:
@@ -87,7 +93,7 @@ class FilterBar:
     def labels(self) -> list[Link]:
         """Those that are asked for; each link asks no longer for its own."""
         texts = (f"{key}={value}" for key, value in self.wanted.labels)
-        return [Link(text, self.wanted.without("label", text).address(**self._limit_too)) for text in texts]
+        return [Link(text, self.wanted.without("label", text).address(**self._page.more())) for text in texts]
 
     @property
     def is_active(self) -> bool:
@@ -95,15 +101,7 @@ class FilterBar:
 
     def row(self, job: Job, progress: Progress | None) -> Row:
         labels = [
-            Link(f"{key}={value}", self.wanted.with_label(key, value).address(**self._limit_too))
+            Link(f"{key}={value}", self.wanted.with_label(key, value).address(**self._page.more()))
             for key, value in sorted(job.labels.items())
         ]
         return Row(job, progress, labels[:LABELS_A_ROW], ", ".join(label.text for label in labels[LABELS_A_ROW:]))
-
-    @property
-    def _limit(self) -> int:
-        return self._page.limit if self._page.limit != Page.limit else 0
-
-    @property
-    def _limit_too(self) -> dict[str, int]:
-        return {"limit": self._limit} if self._limit else {}

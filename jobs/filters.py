@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from urllib.parse import urlencode
 
@@ -11,6 +13,8 @@ from django.contrib.auth.models import User
 from django.db.models import BooleanField, Exists, F, Func, OuterRef, Q, QuerySet, Value
 from django.http import QueryDict
 from django.utils.translation import gettext as _
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter
 
 from clusters import catalogue
 from clusters.models import Cluster, Rank
@@ -22,11 +26,26 @@ from projects.actors import Actor
 from projects.errors import Invalid
 from projects.models import Project
 
-MOST_A_PAGE = 200
 MOST_CHARACTERS = 300  # of a name, a text or a label that is looked for
 MOST_LABELS = 50
 ME = "me"  # the owner who asks
-ONE_VALUE = ("project", "owner", "definition", "accelerator", "cluster", "text")
+ONE_VALUE = ("project", "owner", "definition", "accelerator", "cluster", "text", "since", "created_after", "created_before")
+SPANS = {"m": timedelta(minutes=1), "h": timedelta(hours=1), "d": timedelta(days=1), "w": timedelta(weeks=1)}
+SPAN = re.compile(r"([0-9]{1,4})([mhdw])")
+
+PARAMETERS = [
+    OpenApiParameter("project", str),
+    OpenApiParameter("state", str, enum=JobState.values, many=True, description="May come several times: any of them."),
+    OpenApiParameter("owner", str, description='A user name, or "me".'),
+    OpenApiParameter("definition", str),
+    OpenApiParameter("accelerator", str),
+    OpenApiParameter("cluster", str, description="That it asked for, or where it was placed."),
+    OpenApiParameter("label", str, many=True, description="`key=value`; may come several times: all of them."),
+    OpenApiParameter("text", str, description="Part of its name, or its number."),
+    OpenApiParameter("since", str, description="Launched within: `30m`, `24h`, `7d`, `4w`."),
+    OpenApiParameter("created_after", OpenApiTypes.DATETIME),
+    OpenApiParameter("created_before", OpenApiTypes.DATETIME),
+]
 
 
 @dataclass(frozen=True)
@@ -41,6 +60,9 @@ class Filter:
     cluster: str = ""  # asked for by name, or where it was placed
     labels: tuple[tuple[str, str], ...] = ()
     text: str = ""  # part of its name, or its number
+    since: str = ""  # launched within: "30m", "24h", "7d", "4w"
+    created_after: str = ""  # ISO 8601; without a zone: UTC
+    created_before: str = ""
 
     @classmethod
     def from_query(cls, query: QueryDict) -> Filter:
@@ -58,6 +80,13 @@ class Filter:
             wrong["accelerator"] = _("there is no such accelerator; known are %(known)s") % {
                 "known": ", ".join(catalogue.CATALOGUE)
             }
+        if one["since"] and not SPAN.fullmatch(one["since"]):
+            wrong["since"] = _("a number with m, h, d or w is needed, such as 24h")
+        wrong |= {
+            name: _("a date or a moment is needed, such as 2026-03-01T12:00Z")
+            for name in ("created_after", "created_before")
+            if one[name] and _moment(one[name]) is None
+        }
         if len(labels) > MOST_LABELS:
             wrong["label"] = _("at most %(most)s labels") % {"most": MOST_LABELS}
         elif any("=" not in text for text in labels):
@@ -89,50 +118,23 @@ class Filter:
         return replace(self, **{name: ""})  # type: ignore[arg-type]  # one of ONE_VALUE
 
 
-@dataclass(frozen=True)
-class Page:
-    """The query of a list of jobs: what to show, from where on, how many."""
-
-    wanted: Filter = Filter()
-    cursor: int = 0  # jobs with a smaller number
-    limit: int = 50
-
-    @classmethod
-    def from_query(cls, query: QueryDict) -> Page:
-        """Raises Invalid with the path of each parameter that is wrong."""
-        wrong: dict[str, str] = {}
-        numbers = {}
-        for name, default in (("cursor", 0), ("limit", 50)):
-            text = query.get(name) or str(default)
-            if not text.isdecimal() or len(text) > 18:
-                wrong[name] = _("a whole number is needed")
-            else:
-                numbers[name] = int(text)
-        wanted = Filter()
-        try:
-            wanted = Filter.from_query(query)
-        except Invalid as refused:
-            wrong = refused.fields | wrong
-        if wrong:
-            raise Invalid(wrong)
-        return cls(wanted=wanted, cursor=numbers["cursor"], limit=max(1, min(numbers["limit"], MOST_A_PAGE)))
-
-
-def jobs_of_page(page: Page, by: Actor) -> tuple[list[Job], int | None]:
-    """Newest first, and the cursor of the page after it. Raises NotFound or Invalid for names that `by` does not know."""
-    jobs = list(matching(page.wanted, by).for_display().before(page.cursor).order_by("-pk")[: page.limit + 1])
-    shown = jobs[: page.limit]
-    return shown, shown[-1].pk if len(jobs) > page.limit else None
-
-
-def matching(wanted: Filter, by: Actor) -> Any:  # a JobQuerySet, which mypy knows as its manager only
-    """The jobs that `by` may see and `wanted` lets through."""
+def matching(wanted: Filter, by: Actor, *, now: datetime) -> Any:  # a JobQuerySet, which mypy knows as its manager only
+    """The jobs that `by` may see and `wanted` lets through. Raises NotFound or Invalid for names that `by` does not know."""
     if wanted.project:
         projects: Any = [get_project(by, wanted.project, may="jobs.view")]
     else:
         projects = visible_projects(by)
     _check_names(wanted, by)
-    return Job.objects.filter(*_conditions(wanted, by), project__in=projects)
+    return Job.objects.filter(*_conditions(wanted, by, now), project__in=projects)
+
+
+def _moment(text: str) -> datetime | None:
+    """None: it is none."""
+    try:
+        found = datetime.fromisoformat(text)
+        return found if found.tzinfo else found.replace(tzinfo=UTC)
+    except ValueError:
+        return None
 
 
 def _unfit(text: str) -> str:
@@ -142,7 +144,7 @@ def _unfit(text: str) -> str:
     return "" if is_storable(text) else _("there is nothing of this name")
 
 
-def _conditions(wanted: Filter, by: Actor) -> Iterator[Any]:
+def _conditions(wanted: Filter, by: Actor, now: datetime) -> Iterator[Any]:
     if wanted.states:
         yield Q(state__in=wanted.states)
     if wanted.owner:
@@ -156,6 +158,12 @@ def _conditions(wanted: Filter, by: Actor) -> Iterator[Any]:
         yield Q(request_json__cluster=wanted.cluster) | Q(Exists(placed))
     for key, value in wanted.labels:
         yield HasLabel(key, value)
+    if wanted.since and (span := SPAN.fullmatch(wanted.since)):
+        yield Q(created_at__gte=now - int(span[1]) * SPANS[span[2]])
+    if wanted.created_after:
+        yield Q(created_at__gte=_moment(wanted.created_after))
+    if wanted.created_before:
+        yield Q(created_at__lt=_moment(wanted.created_before))
     if wanted.text:
         number = wanted.text.removeprefix("#")
         is_number = number.isascii() and number.isdecimal() and len(number) <= 18

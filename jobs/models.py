@@ -63,10 +63,6 @@ class JobQuerySet(models.QuerySet["Job"]):
     def locked(self, pk: int) -> Job:
         return self.select_for_update(of=("self",)).select_related("subject").get(pk=pk)
 
-    def before(self, number: int) -> JobQuerySet:
-        """Those with a smaller number: the page after the one that ended with it. 0: the first page."""
-        return self.filter(pk__lt=number) if number else self
-
     def for_display(self) -> JobQuerySet:
         """With everything that a row, a page or the API shows of a job."""
         return self.select_related("project__team", "version__definition", "created_by", "subject", "workload")

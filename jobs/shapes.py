@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from django.utils.translation import gettext as _
+from drf_spectacular.utils import extend_schema_field
+from rest_framework import serializers
 
 from agent.protocol import UNREADABLE
 from clusters import fetches
 from clusters.models import Fetch, OutputFile
+from clusters.states import FetchState, Outcome, WorkloadState
 from jobs.models import Attempt, Job, JobDefinition
-from jobs.progress import Progress
-from projects import variables
+from jobs.retries import Cause
+from jobs.states import JobState
+from projects import shapes, variables
 from projects.errors import Invalid
 
 MOST_LEVELS = 50  # of lists and objects in one another
@@ -21,71 +25,56 @@ MOST_VALUE_BYTES = 100_000  # of one variable: Linux takes 128 KiB
 MOST_ENVIRONMENT_BYTES = 500_000  # of all that a launch sets
 
 
+class LaunchBody(shapes.Body):
+    """The body of POST /jobs."""
+
+    project = shapes.Text(help_text="Its slug.")
+    definition = shapes.Text(help_text="The slug of a definition of the project; its newest version is launched.")
+    parameters = shapes.Object(
+        default=dict, help_text="What fills the definition's parameters; those that are left out have their defaults."
+    )
+    resources = shapes.Object(
+        default=dict, help_text="`accelerator`, `chips` and `cluster`; what is left out is the definition's."
+    )
+    name = shapes.Text(default="", help_text="At most 100 characters; empty: the definition's.")
+    labels = shapes.Texts(default=dict, help_text="At most 50, with names of 63 and values of 200 characters.")
+    environment = shapes.Texts(default=dict, help_text="Variables of the command, besides the definition's.")
+    secrets = shapes.Names(default=list, help_text="Secrets of the project that the command gets as variables of these names.")
+    retries = shapes.Object(default=dict, help_text="`user_code` and `host_lost`, each with `times` and `delay_s`.")
+
+
 @dataclass(frozen=True)
 class Launch:
-    """The body of POST /jobs."""
+    """What a person or a script wants launched."""
 
     project: str
     definition: str
-    parameters: dict[str, Any] = field(default_factory=dict)
-    resources: dict[str, Any] = field(default_factory=dict)
-    name: str = ""
-    labels: dict[str, str] = field(default_factory=dict)
-    environment: dict[str, str] = field(default_factory=dict)
-    secrets: list[str] = field(default_factory=list)
-    retries: dict[str, Any] = field(default_factory=dict)
+    parameters: dict[str, Any]
+    resources: dict[str, Any]
+    name: str
+    labels: dict[str, str]
+    environment: dict[str, str]
+    secrets: list[str]
+    retries: dict[str, Any]
 
     @classmethod
     def from_body(cls, body: Any) -> Launch:
-        """Raises Invalid with the path of each field that is unknown, missing or of a wrong type."""
-        if not isinstance(body, Mapping):
-            raise Invalid({"": _("The body must be a JSON object.")})
-        checks = {
-            "project": _is_text,
-            "definition": _is_text,
-            "parameters": _is_object,
-            "resources": _is_object,
-            "name": _is_text,
-            "labels": _is_texts,
-            "environment": _is_texts,
-            "secrets": _is_names,
-            "retries": _is_object,
-        }
-        wrong = {
-            name: _("there is no such field; known are %(known)s") % {"known": ", ".join(checks)}
-            for name in set(body) - set(checks)
-        }
-        wrong |= {name: _("is needed") for name in ("project", "definition") if name not in body}
-        wrong |= {name: check.__doc__ or "" for name, check in checks.items() if name in body and not check(body[name])}
-        wrong |= {
-            name: _("holds a NUL or half a character, or is nested too deeply")
-            for name in set(body) - set(wrong)
-            if not is_storable(body[name])
-        }
-        wrong |= _unfit(body) if not wrong else {}
+        """Raises Invalid with the path of each field that is unknown, missing, of a wrong type or unfit."""
+        wrong = {}
+        try:
+            asked = cls(**shapes.checked(LaunchBody, body))
+        except Invalid as refused:
+            wrong = refused.fields
+        if isinstance(body, Mapping):
+            wrong |= {
+                name: _("holds a NUL or half a character, or is nested too deeply")
+                for name in set(body) - set(wrong)
+                if not is_storable(body[name])
+            }
+        wrong = wrong or _unfit(asked)
         if wrong:
             raise Invalid(wrong)
-        return cls(**body)
-
-
-def _is_text(value: Any) -> bool:
-    """a text is needed"""
-    return isinstance(value, str)
-
-
-def _is_object(value: Any) -> bool:
-    """an object is needed"""
-    return isinstance(value, dict)
-
-
-def _is_texts(value: Any) -> bool:
-    """an object of texts is needed"""
-    return isinstance(value, dict) and all(isinstance(text, str) for text in value.values())
-
-
-def _is_names(value: Any) -> bool:
-    """a list of names is needed"""
-    return isinstance(value, list) and all(isinstance(name, str) for name in value)
+        return asked
 
 
 def is_storable(value: Any, levels: int = MOST_LEVELS) -> bool:
@@ -104,107 +93,151 @@ def is_readable(value: str | Mapping[str, str]) -> bool:
     return not UNREADABLE.search(value)
 
 
-def _unfit(body: Mapping[str, Any]) -> dict[str, str]:
-    wrong = {
-        path: _("holds a line break, a control character or one that turns the direction of text")
-        for path in ("name", "labels")
-        if not is_readable(body.get(path, ""))
-    }
-    if len(body.get("name", "")) > 100:
+def _unfit(asked: Launch) -> dict[str, str]:
+    unreadable = _("holds a line break, a control character or one that turns the direction of text")
+    wrong = {path: unreadable for path, value in (("name", asked.name), ("labels", asked.labels)) if not is_readable(value)}
+    if len(asked.name) > 100:
         wrong["name"] = _("at most 100 characters")
-    if len(body.get("labels", {})) > 50 or any(len(k) > 63 or len(v) > 200 for k, v in body.get("labels", {}).items()):
+    if len(asked.labels) > 50 or any(len(k) > 63 or len(v) > 200 for k, v in asked.labels.items()):
         wrong["labels"] = _("at most 50 labels, with names of 63 and values of 200 characters")
-    for name in body.get("environment", {}):
+    for name, value in asked.environment.items():
         if not name or "=" in name or "\0" in name or variables.is_panels(name):
             wrong[f"environment.{name}"] = _("not a name for a variable; VIRTUAL_ENV and those with PANEL_ are the panel's")
-        elif len(body["environment"][name].encode()) > MOST_VALUE_BYTES:
+        elif len(value.encode()) > MOST_VALUE_BYTES:
             wrong[f"environment.{name}"] = _("at most %(most)s bytes") % {"most": MOST_VALUE_BYTES}
-    total = sum(len(name) + len(value) for name, value in body.get("environment", {}).items())
+    total = sum(len(name) + len(value) for name, value in asked.environment.items())
     if not wrong and total > MOST_ENVIRONMENT_BYTES:
         wrong["environment"] = _("at most %(most)s bytes in all") % {"most": MOST_ENVIRONMENT_BYTES}
     return wrong
 
 
-class JobShape:
-    @staticmethod
-    def of(job: Job, progress: Progress | None = None) -> dict[str, Any]:
-        """Of a job read `for_display`."""
+class CancellationBody(shapes.Body):
+    force = shapes.Flag(default=False, help_text="End it at once, without its stop grace.")
+
+
+class ReasonAnswer(shapes.Answer):
+    code = serializers.CharField(help_text="A code of docs/states.md.")
+    sentence = serializers.CharField()
+
+
+class ProgressAnswer(shapes.Answer):
+    step = serializers.IntegerField()
+    total = serializers.IntegerField(allow_null=True)
+    percent = serializers.IntegerField(allow_null=True)
+    left_s = serializers.FloatField(allow_null=True, help_text="An estimate.")
+
+
+class ResourcesAnswer(shapes.Answer):
+    accelerator = serializers.CharField()
+    chips = serializers.IntegerField()
+    cluster = serializers.CharField(help_text="Empty: any.")
+
+
+class JobAnswer(shapes.Answer):
+    """Of a job read `for_display`; `progress` in its context is job id -> Progress."""
+
+    number = serializers.IntegerField(source="pk")
+    name = serializers.CharField()
+    project = serializers.CharField(source="project.slug")
+    definition = serializers.CharField(source="version.definition.slug")
+    version = serializers.IntegerField(source="version.number")
+    state = serializers.ChoiceField(JobState.choices)
+    reason = serializers.SerializerMethodField()
+    progress = serializers.SerializerMethodField()
+    parameters = serializers.JSONField()
+    resources = ResourcesAnswer(source="request_json")
+    source = serializers.JSONField(source="spec_json.source", help_text="Of its code: `kind` and more.")  # type: ignore[assignment]
+    labels = serializers.DictField(child=serializers.CharField())
+    environment = serializers.DictField(child=serializers.CharField())
+    secrets = serializers.ListField(child=serializers.CharField())
+    retries = serializers.JSONField(source="retries_json")
+    retry_at = serializers.DateTimeField(allow_null=True)
+    relaunch_of = serializers.IntegerField(source="relaunch_of_id", allow_null=True)
+    created_by = serializers.CharField(source="created_by.username", default=None, allow_null=True)
+    created_at = serializers.DateTimeField()
+    started_at = serializers.DateTimeField(allow_null=True)
+    ended_at = serializers.DateTimeField(allow_null=True)
+    subject = serializers.CharField(source="subject.address", help_text="What the websocket knows it as.")
+    workload = serializers.UUIDField(source="workload_id", allow_null=True, help_text="Of its last attempt.")
+    link = serializers.SerializerMethodField(help_text="Its page.")
+
+    @extend_schema_field(ReasonAnswer)
+    def get_reason(self, job: Job) -> dict[str, str]:
         code, sentence = job.why
-        return {
-            "number": job.pk,
-            "name": job.name,
-            "project": job.project.slug,
-            "definition": job.version.definition.slug,
-            "version": job.version.number,
-            "state": job.state,
-            "reason": {"code": code, "sentence": sentence},
-            "progress": progress
-            and {"step": progress.step, "total": progress.total, "percent": progress.percent, "left_s": progress.left_s},
-            "parameters": job.parameters,
-            "resources": job.request_json,
-            "source": job.spec_json["source"],
-            "labels": job.labels,
-            "environment": job.environment,
-            "secrets": job.secrets,
-            "retries": job.retries_json,
-            "retry_at": job.retry_at,
-            "relaunch_of": job.relaunch_of_id,
-            "created_by": job.created_by.get_username() if job.created_by else None,
-            "created_at": job.created_at,
-            "started_at": job.started_at,
-            "ended_at": job.ended_at,
-            "subject": f"job:{job.pk}",
-            "workload": str(job.workload_id) if job.workload_id else None,
-            "link": f"/jobs/{job.pk}",
-        }
+        return {"code": code, "sentence": sentence}
+
+    @extend_schema_field(ProgressAnswer(allow_null=True))
+    def get_progress(self, job: Job) -> dict[str, Any] | None:
+        found = self.context.get("progress", {}).get(job.pk)
+        return None if found is None else ProgressAnswer(found).data
+
+    def get_link(self, job: Job) -> str:
+        return f"/jobs/{job.pk}"
 
 
-class AttemptShape:
-    @staticmethod
-    def of(attempt: Attempt) -> dict[str, Any]:
-        """Of an attempt read with its workload."""
-        workload = attempt.workload
-        return {
-            "number": attempt.number,
-            "workload": str(workload.pk),
-            "state": workload.state,
-            "outcome": workload.outcome,
-            "reason": {"code": workload.reason_code, "sentence": workload.reason},
-            "counted": attempt.counted,
-            "retried_as": attempt.retried_as or None,
-            "created_at": attempt.created_at,
-            "running_at": workload.running_at,
-            "ended_at": workload.ended_at,
-        }
+class AttemptAnswer(shapes.Answer):
+    """Of an attempt read with its workload."""
+
+    number = serializers.IntegerField()
+    workload = serializers.UUIDField(source="workload_id")
+    state = serializers.ChoiceField(WorkloadState.choices, source="workload.state")
+    outcome = serializers.ChoiceField([("", "not yet"), *Outcome.choices], source="workload.outcome")
+    reason = serializers.SerializerMethodField()
+    counted = serializers.BooleanField(help_text="False: no host took it, so it is no try.")
+    retried_as = serializers.ChoiceField(Cause.choices, allow_null=True, help_text="The budget that paid for the next attempt.")
+    created_at = serializers.DateTimeField()
+    running_at = serializers.DateTimeField(source="workload.running_at", allow_null=True)
+    ended_at = serializers.DateTimeField(source="workload.ended_at", allow_null=True)
+
+    @extend_schema_field(ReasonAnswer)
+    def get_reason(self, attempt: Attempt) -> dict[str, str]:
+        return {"code": attempt.workload.reason_code, "sentence": attempt.workload.reason}
+
+    def to_representation(self, attempt: Attempt) -> dict[str, Any]:
+        found = super().to_representation(attempt)
+        return found | {"retried_as": attempt.retried_as or None} if "retried_as" in found else found
 
 
-class FileShape:
-    @staticmethod
-    def of(file: OutputFile, *, job: int, attempt: int | None) -> dict[str, Any]:
-        return {
-            "id": file.pk,
-            "area": file.area,
-            "path": file.path,
-            "size_bytes": file.size_bytes,
-            "modified_at": file.modified_at,
-            "attempt": attempt,
-            "rank": file.rank.number,
-            "host": file.rank.host.name,
-            "link": f"/jobs/{job}/files/{file.pk}",
-        }
+class EventAnswer(shapes.Answer):
+    seq = serializers.IntegerField()
+    at = serializers.DateTimeField()
+    code = serializers.CharField()
+    sentence = serializers.CharField()
+    data = serializers.JSONField()  # type: ignore[assignment]
+    by_name = serializers.CharField(help_text="Empty: the panel itself.")
 
 
-class FetchShape:
-    @staticmethod
-    def of(fetch: Fetch) -> dict[str, Any]:
-        """`sentence` says what it waits for, where that is more than its turn."""
-        return {
-            "state": fetch.state,
-            "received_bytes": fetch.received_bytes,
-            "size_bytes": fetch.size_bytes,
-            "host": fetch.host.name,
-            "sentence": fetches.why_it_waits(fetch),
-        }
+class FileAnswer(shapes.Answer):
+    """Of a file read with its rank and host; `attempts` in its context is workload id -> number."""
+
+    id = serializers.IntegerField()
+    area = serializers.CharField()
+    path = serializers.CharField()
+    size_bytes = serializers.IntegerField()
+    modified_at = serializers.DateTimeField()
+    attempt = serializers.SerializerMethodField()
+    rank = serializers.IntegerField(source="rank.number")
+    host = serializers.CharField(source="rank.host.name")
+    link = serializers.SerializerMethodField()
+
+    def get_attempt(self, file: OutputFile) -> int | None:
+        return self.context["attempts"].get(file.rank.workload_id)  # type: ignore[no-any-return]
+
+    def get_link(self, file: OutputFile) -> str:
+        return f"/jobs/{self.context['job']}/files/{file.pk}"
+
+
+class FetchAnswer(shapes.Answer):
+    """`sentence` says what it waits for, where that is more than its turn."""
+
+    state = serializers.ChoiceField(FetchState.choices)
+    received_bytes = serializers.IntegerField()
+    size_bytes = serializers.IntegerField()
+    host = serializers.CharField(source="host.name")
+    sentence = serializers.SerializerMethodField()
+
+    def get_sentence(self, fetch: Fetch) -> str:
+        return fetches.why_it_waits(fetch)
 
 
 class DefinitionShape:

@@ -17,7 +17,7 @@ from django.views.decorators.http import require_GET, require_POST
 
 from clusters import catalogue, fetches
 from clusters.states import Outcome, RankState, WorkloadState
-from jobs import downloads, files, filters, progress, services, timeline
+from jobs import downloads, files, listing, progress, services, timeline
 from jobs.curl import launch_request
 from jobs.filter_bar import FilterBar, labels_of
 from jobs.models import Attempt, Job
@@ -35,9 +35,9 @@ EVENTS_SHOWN = 500
 @login_required
 @require_GET
 def job_list(request: HttpRequest) -> HttpResponse:
-    by, page = Actor.of(request), filters.Page.from_query(request.GET)
+    by, page = Actor.of(request), listing.Page.from_query(request.GET)
     projects = list(visible_projects(by).select_related("team").order_by("slug"))
-    shown, next_cursor = filters.jobs_of_page(page, by)
+    shown, cursor = listing.jobs_of_page(page, by, now=timezone.now())
     known = progress.of_jobs(shown)
     launchable = set(projects_with(by, "jobs.launch").values_list("slug", flat=True))
     bar = FilterBar(page, by, projects)
@@ -45,8 +45,7 @@ def job_list(request: HttpRequest) -> HttpResponse:
         "bar": bar,
         "rows": [bar.row(job, known.get(job.pk)) for job in shown],
         "jobs": shown,
-        "next_cursor": next_cursor,
-        "older": bar.older(next_cursor) if next_cursor else "",
+        "older": bar.older(cursor) if cursor else "",
         "project_choices": projects,
         "may_launch": page.wanted.project in launchable if page.wanted.project else launchable or not projects,
         "first_launch": _first_launch(page.wanted.project or min(launchable, default="")),

@@ -25,6 +25,7 @@ from rest_framework import exceptions
 from rest_framework.response import Response
 from rest_framework.views import set_rollback
 
+from projects import shapes
 from projects.errors import Forbidden, Invalid, NotFound, PanelError, Unauthorized
 
 logger = logging.getLogger(__name__)
@@ -124,7 +125,7 @@ def _as_panel_error(exc: Exception) -> PanelError | None:
         case RecursionError():  # of JSON whose lists never end
             error = Invalid({"": _("The body is nested too deeply.")}, code="not-json")
         case exceptions.ValidationError():
-            error = Invalid(dict(_paths(exc.detail)))
+            error = Invalid(shapes.paths(exc.detail))
         case exceptions.NotAuthenticated():
             error = Unauthorized("not-signed-in", _("Sign in, or bring a token that is valid."))
         case exceptions.APIException():
@@ -153,16 +154,6 @@ def _fields_of(exc: ValidationError) -> dict[str, str]:
     if hasattr(exc, "error_dict"):
         return {field: " ".join(messages) for field, messages in exc.message_dict.items()}
     return {"": " ".join(exc.messages)}
-
-
-def _paths(detail: Any, path: str = "") -> list[tuple[str, str]]:
-    """DRF's nested detail as field paths: {"labels": {"a": ["too long"]}} is labels.a."""
-    if isinstance(detail, dict):
-        return [found for key, value in detail.items() for found in _paths(value, f"{path}.{key}" if path else str(key))]
-    if isinstance(detail, list) and any(isinstance(item, dict | list) for item in detail):
-        return [found for index, item in enumerate(detail) for found in _paths(item, f"{path}.{index}" if path else str(index))]
-    text = " ".join(map(str, detail)) if isinstance(detail, list) else str(detail)
-    return [(path.removesuffix(".non_field_errors").replace("non_field_errors", ""), text)]
 
 
 def _page(error: PanelError, request: HttpRequest, *, bare: bool) -> str:

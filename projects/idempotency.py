@@ -13,6 +13,7 @@ from django.db import IntegrityError, transaction
 from django.http import HttpRequest
 from django.http.request import RawPostDataException
 from django.utils.translation import gettext as _
+from drf_spectacular.utils import OpenApiParameter
 from rest_framework.request import Request
 from rest_framework.utils.encoders import JSONEncoder
 
@@ -23,6 +24,13 @@ from projects.models import IdempotencyKey
 HEADER = "Idempotency-Key"
 KEPT_FOR = timedelta(hours=24)
 MOST_CHARACTERS = 200
+
+PARAMETER = OpenApiParameter(
+    HEADER,
+    str,
+    OpenApiParameter.HEADER,
+    description="Of your making, up to 200 characters: the same request with the same key makes one thing, for a day.",
+)
 
 Answer = tuple[int, dict[str, Any]]  # HTTP status and JSON
 

@@ -8,8 +8,10 @@ from django.test import Client
 from clusters import scheduling
 from clusters.models import Workload
 from jobs import urls
+from jobs.listing import Order, Page
 from jobs.models import Job
 from projects.models import AuditEntry
+from projects.paging import Cursor
 from tests.clusters import steps
 from tests.factories import NOON, a_definition, a_host, a_job, a_project, a_token
 
@@ -185,8 +187,9 @@ def test_a_list_is_newest_first_and_goes_on_at_its_cursor(script, vision):
         seen.append(numbers(page))
         cursor = page.json()["next_cursor"]
     assert seen == [made[:2], made[2:4], made[4:]]
+    cursor = member.get(f"{JOBS}?limit=2").json()["next_cursor"]
     a_job(project=vision.project, by=vision.member)  # what is launched meanwhile moves no page
-    assert numbers(member.get(f"{JOBS}?limit=2&cursor={made[1]}")) == made[2:4]
+    assert numbers(member.get(f"{JOBS}?limit=2&cursor={cursor}")) == made[2:4]
     assert numbers(member.get(f"{JOBS}?limit=0"))[1:] == []
 
 
@@ -205,8 +208,13 @@ def test_a_list_is_filtered_by_project_and_state(script, vision):
     ("query", "refused", "fields"),
     [
         ("state=asleep", (422, "invalid"), ["state"]),
-        ("cursor=x&limit=-1", (422, "invalid"), ["cursor", "limit"]),
+        ("sort=x&limit=-1", (422, "invalid"), ["limit", "sort"]),
+        ("cursor=x", (422, "invalid"), ["cursor"]),
         (f"cursor={10**19}", (422, "invalid"), ["cursor"]),
+        (f"cursor={'W' * 100_000}", (422, "invalid"), ["cursor"]),
+        (f"cursor={Cursor((7,), 'another list')}", (422, "invalid"), ["cursor"]),
+        (f"cursor={Cursor((True, 'x'), Page().query)}", (422, "invalid"), ["cursor"]),
+        (f"sort=started&cursor={Cursor(('noon', 7), Page(order=Order('started', False)).query)}", (422, "invalid"), ["cursor"]),
         ("project=none", (404, "no-such-project"), ["project"]),
         ("project=nul%00", (422, "invalid"), ["project"]),
     ],

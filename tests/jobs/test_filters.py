@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import html
+import re
 from types import SimpleNamespace
 from urllib.parse import quote
 
@@ -124,7 +126,10 @@ def test_me_is_who_asks(vision, script, jobs):
         (f"text={'a' * 60_000}", ["text"]),
         (f"label=a%3D{'a' * 400}", ["label"]),
         ("owner=nul%00&cluster=nul%00&label=a%3Dnul%00", ["cluster", "label", "owner"]),
-        ("state=asleep&cursor=x&limit=y&label=a", ["cursor", "label", "limit", "state"]),
+        ("state=asleep&sort=x&limit=y&label=a", ["label", "limit", "sort", "state"]),
+        ("since=1y", ["since"]),
+        ("since=-1d", ["since"]),
+        ("created_after=monday&created_before=2026-13-01", ["created_after", "created_before"]),
     ],
 )
 def test_what_no_job_could_be_is_told(vision, script, jobs, query, fields):
@@ -165,7 +170,9 @@ def test_a_filtered_list_goes_on_at_its_cursor(vision, script, listed):
     browser = Client()
     browser.force_login(vision.viewer)
     text = browser.get("/jobs?label=odd%3D1&limit=2&state=queued").content.decode()
-    assert f'href="?state=queued&amp;label=odd%3D1&amp;limit=2&amp;cursor={odd[1]}"' in text
+    (older,) = re.findall(r'href="([^"]+cursor=[^"]+)"', text)
+    assert older.startswith("?state=queued&amp;label=odd%3D1&amp;limit=2&amp;cursor=")
+    assert [job.pk for job in browser.get(f"/jobs{html.unescape(older)}").context["jobs"]] == odd[2:]
     assert 'data-refresh="/jobs?state=queued&amp;label=odd%3D1&amp;limit=2"' in text
 
 
