@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from django.conf import settings
 from django.db import transaction
 from django.urls import path
 from django.utils import timezone
 from django.utils.translation import gettext as _
+from drf_spectacular.utils import extend_schema, inline_serializer
+from rest_framework import serializers
 from rest_framework.parsers import MultiPartParser
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -16,23 +15,25 @@ from rest_framework.views import APIView
 
 from clusters import enrolment, hosts, install, silence, sources, workloads
 from clusters.models import Cluster, Host, Workload
+from clusters.shapes import ClusterAnswer, CordonBody, EnrolmentTokenAnswer, HostAnswer, SourceAnswer
 from clusters.states import Wanted
 from monitoring import metric_queries
-from projects import audit
+from monitoring.shapes import LINES, LinesAnswer, MetricNamesAnswer
+from projects import audit, shapes
 from projects.access import get_project
 from projects.actors import Actor
 from projects.errors import Conflict, Invalid, NotFound
 
 
 class Clusters(APIView):
+    @extend_schema(operation_id="list_clusters", parameters=[shapes.FIELDS], responses=shapes.listed(ClusterAnswer))
     def get(self, request: Request) -> Response:
-        found = Cluster.objects.order_by("name")
-        return Response(
-            {"results": [{"name": c.name, "accelerator": c.accelerator, "lost_after_s": c.lost_after_s} for c in found]}
-        )
+        """All clusters; hosts belong to no team."""
+        return shapes.many(ClusterAnswer, request, Cluster.objects.order_by("name"))
 
 
 class Hosts(APIView):
+    @extend_schema(operation_id="list_hosts", parameters=[shapes.FIELDS], responses=shapes.listed(HostAnswer))
     def get(self, request: Request) -> Response:
         """All hosts in service, with their chips and how long each has been silent."""
         found = (
@@ -41,17 +42,18 @@ class Hosts(APIView):
             .prefetch_related("chips")
             .order_by("slice__cluster__name", "name", "pk")
         )
-        heard_by = silence.listening()
-        return Response({"results": [_host_shape(host, silence.silence_s(host, heard_by)) for host in found]})
+        return shapes.many(HostAnswer, request, found, heard_by=silence.listening())
 
 
 class OneHost(APIView):
+    @extend_schema(operation_id="get_host", parameters=[shapes.FIELDS], responses=HostAnswer)
     def get(self, request: Request, host_id: str) -> Response:
-        host = hosts.get_host(Actor.of(request), host_id)
-        return Response(_host_shape(host, silence.silence_s(host, silence.listening())))
+        """One host, as it is now."""
+        return shapes.one(HostAnswer, request, hosts.get_host(Actor.of(request), host_id), heard_by=silence.listening())
 
 
 class Metrics(APIView):
+    @extend_schema(operation_id="list_host_metrics", responses=MetricNamesAnswer)
     def get(self, request: Request, host_id: str) -> Response:
         """Every series of the host's own samples with its last point."""
         host = hosts.get_host(Actor.of(request), host_id)
@@ -59,8 +61,9 @@ class Metrics(APIView):
 
 
 class MetricLines(APIView):
+    @extend_schema(operation_id="get_host_metric", parameters=LINES, responses=LinesAnswer)
     def get(self, request: Request, host_id: str) -> Response:
-        """One of them as buckets: `name`; `by` wall; `start` and `end` in Unix ms; at most `buckets` a line."""
+        """One of the host's own samples as buckets, by wall."""
         host = hosts.get_host(Actor.of(request), host_id)
         return Response(metric_queries.lines(host.subject, metric_queries.LinesQuery.from_query(request.query_params), {}))
 
@@ -68,28 +71,35 @@ class MetricLines(APIView):
 class Cordon(APIView):
     """A cordon is made and taken away: nothing new is placed on the host while it is there."""
 
+    @extend_schema(operation_id="cordon_host", request=CordonBody, responses={204: None})
     def post(self, request: Request, host_id: str) -> Response:
+        """Place nothing new on a host; what runs there goes on. For operators."""
         by = Actor.of(request)
         host = hosts.get_host(by, host_id, edit=True)
         hosts.cordon(host=host, reason=hosts.reason_of(request.data), by=by, now=timezone.now())
         return Response(status=204)
 
+    @extend_schema(operation_id="uncordon_host", responses={204: None})
     def delete(self, request: Request, host_id: str) -> Response:
+        """Let a cordoned host take work again. For operators."""
         by = Actor.of(request)
         hosts.uncordon(host=hosts.get_host(by, host_id, edit=True), by=by, now=timezone.now())
         return Response(status=204)
 
 
 class Retirement(APIView):
+    @extend_schema(operation_id="retire_host", request=None, responses={204: None})
     def post(self, request: Request, host_id: str) -> Response:
+        """Take a host out of service for good; what runs on it ends. For operators."""
         by = Actor.of(request)
         hosts.retire(host=hosts.get_host(by, host_id, edit=True), by=by, now=timezone.now())
         return Response(status=204)
 
 
 class EnrolmentTokens(APIView):
+    @extend_schema(operation_id="invite_host", request=None, responses={201: EnrolmentTokenAnswer})
     def post(self, request: Request, name: str) -> Response:
-        """A token that enrols one machine into the cluster within an hour; shown once."""
+        """A token that enrols one machine into the cluster within an hour; shown once. For operators."""
         by = Actor.of(request)
         hosts.check_operator(by)
         cluster = Cluster.objects.filter(name=name).first()
@@ -97,16 +107,17 @@ class EnrolmentTokens(APIView):
             raise NotFound("no-such-cluster", _("There is no cluster %(name)s.") % {"name": name})
         now = timezone.now()
         token = enrolment.issue(cluster=cluster, by=by, now=now)
-        return Response(
-            {"token": token, "expires_at": now + enrolment.VALID_FOR, "command": install.command(token)},
-            status=201,
-            headers={"Cache-Control": "no-store"},
-        )
+        made = {"token": token, "expires_at": now + enrolment.VALID_FOR, "command": install.command(token)}
+        return Response(EnrolmentTokenAnswer(made).data, status=201, headers={"Cache-Control": "no-store"})
 
 
 class Abandonment(APIView):
+    @extend_schema(operation_id="abandon_workload", request=None, responses={204: None})
     def post(self, request: Request, workload_id: str) -> Response:
-        """End a stopping workload without its host: chips are free at once, processes may still run there."""
+        """End a stopping workload without its host. For operators.
+
+        Its chips are free at once; processes of it may still run there.
+        """
         by = Actor.of(request)
         hosts.check_operator(by)
         workload = Workload.objects.filter(pk=workload_id).select_related("subject", "project").first()
@@ -123,35 +134,21 @@ class Abandonment(APIView):
 class Sources(APIView):
     parser_classes = (MultiPartParser,)
 
+    @extend_schema(
+        operation_id="upload_source",
+        request={"multipart/form-data": inline_serializer("SourceUpload", {"archive": serializers.FileField()})},
+        responses={201: SourceAnswer},
+    )
     def post(self, request: Request, slug: str) -> Response:
-        """An archive as the form field `archive` (.tar.gz or .zip); its digest is what a launch names."""
+        """Upload code: a .tar.gz or .zip as the form field `archive`; its digest is what a launch names."""
         by = Actor.of(request)
         project = get_project(by, slug, may="jobs.launch")
         file = request.FILES.get("archive")
         if file is None or isinstance(file, list):
             raise Invalid({"archive": _("a file is needed")})
         made = sources.upload(project=project, name=file.name or "", file=file, by=by, now=timezone.now())
-        return Response({"digest": made.source_id, "name": made.name, "size_bytes": made.source.size_bytes}, status=201)
-
-
-def _host_shape(host: Host, silent_s: float) -> dict[str, Any]:
-    chips = host.chips.all()
-    return {
-        "id": str(host.pk),
-        "name": host.name,
-        "cluster": host.slice.cluster.name,
-        "accelerator": host.slice.cluster.accelerator,
-        "state": host.state,
-        "is_silent": silent_s > settings.PLACE_SILENT_S,
-        "silent_s": round(silent_s, 1),
-        "cordon_reason": host.cordon_reason,
-        "chips": len(chips),
-        "free_chips": sum(chip.workload_id is None for chip in chips),
-        "heard_at": host.heard_at,
-        "agent_version": host.agent_version,
-        "clock_offset_ms": host.clock_offset_ms,
-        "disk_free_bytes": host.disk_free_bytes,
-    }
+        found = {"digest": made.source_id, "name": made.name, "size_bytes": made.source.size_bytes}
+        return Response(SourceAnswer(found).data, status=201)
 
 
 urlpatterns = [

@@ -8,6 +8,9 @@ from collections.abc import Mapping
 from types import ModuleType
 
 from django.db.models import TextChoices
+from django.utils.translation import override
+from drf_spectacular.generators import SchemaGenerator
+from drf_spectacular.renderers import OpenApiYamlRenderer
 
 from clusters import reasons
 from clusters import states as clusters_states
@@ -29,7 +32,13 @@ TABLES: list[tuple[str, type[TextChoices], Mapping[str, frozenset[str]], ModuleT
 
 def drawn() -> dict[str, str]:
     """Path below the repository -> text."""
-    return {"docs/states.md": states()}
+    return {"docs/states.md": states(), "docs/openapi.yaml": openapi()}
+
+
+def openapi() -> str:
+    """The API as its own classes declare it."""
+    with override("en"):
+        return OpenApiYamlRenderer().render(SchemaGenerator().get_schema(public=True)).decode()
 
 
 def states() -> str:

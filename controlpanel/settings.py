@@ -211,11 +211,28 @@ REST_FRAMEWORK = {
     "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
-    "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
+    "DEFAULT_SCHEMA_CLASS": "projects.schema.PanelSchema",
     "EXCEPTION_HANDLER": "projects.answers.api_exception_handler",
     "UNAUTHENTICATED_USER": "django.contrib.auth.models.AnonymousUser",
 }
-SPECTACULAR_SETTINGS = {"TITLE": "TPU control panel", "VERSION": "1", "SERVE_INCLUDE_SCHEMA": False}
+SPECTACULAR_SETTINGS = {
+    "TITLE": "TPU control panel",
+    "DESCRIPTION": "Launch jobs on shared TPU hosts, follow them, and see to hosts. Whatever the pages can do, this can.",
+    "VERSION": "1",
+    "SERVE_INCLUDE_SCHEMA": False,
+    "SCHEMA_PATH_PREFIX": "/api/v1",
+    "SCHEMA_PATH_PREFIX_TRIM": True,
+    "SERVERS": [{"url": "/api/v1"}],
+    "POSTPROCESSING_HOOKS": ["drf_spectacular.hooks.postprocess_schema_enums", "projects.schema.complete"],
+    "ENUM_NAME_OVERRIDES": {
+        "JobStateEnum": "jobs.states.JobState",
+        "WorkloadStateEnum": "clusters.states.WorkloadState",
+        "HostStateEnum": "clusters.states.HostState",
+        "FetchStateEnum": "clusters.states.FetchState",
+        "CauseEnum": "jobs.retries.Cause",
+        "RoleEnum": "projects.models.Role",
+    },
+}
 DATA_UPLOAD_MAX_MEMORY_SIZE = 4 * 1024 * 1024  # bytes of a request's body; a piece of a fetched file has so many
 
 # -- Pages ---------------------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from jobs import definitions, examples, filters, listing, progress, services
+from jobs import definitions, filters, listing, progress, services
 from jobs.models import Job
 from jobs.shapes import AttemptAnswer, CancellationBody, EventAnswer, JobAnswer, Launch, LaunchBody
 from monitoring import events
@@ -42,7 +42,6 @@ class Jobs(APIView):
         request=LaunchBody,
         responses={201: JobAnswer},
         parameters=[idempotency.PARAMETER],
-        examples=examples.LAUNCH,
     )
     def post(self, request: Request) -> Response:
         """Launch a job.

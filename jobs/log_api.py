@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator
+from typing import Any
 from uuid import UUID
 
 from asgiref.sync import sync_to_async
 from django.http import StreamingHttpResponse
 from django.http.response import HttpResponseBase
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.request import Request as ApiRequest
 from rest_framework.views import APIView
 
@@ -25,14 +28,43 @@ MOST_LOG_BYTES = 4 * 1024 * 1024  # of one answer that asks for a piece
 LOG_CHUNK_BYTES = 256 * 1024
 
 
-class JobLog(APIView):
-    def get(self, request: ApiRequest, number: int) -> HttpResponseBase:
-        """Bytes of a log exactly as they were printed: all of it, or `limit` from `offset` on, or the last `tail` bytes.
+WHICH = [
+    OpenApiParameter("attempt", int, description="Its number. Usual: the last."),
+    OpenApiParameter("workload", OpenApiTypes.UUID, description="The attempt by its workload, instead."),
+    OpenApiParameter("rank", int),
+    OpenApiParameter("part", str, enum=list(protocol.PARTS), description="Usual: output."),
+]
+PIECE = [
+    OpenApiParameter("offset", int, description="In bytes."),
+    OpenApiParameter("limit", int, description=f"In bytes, at most {MOST_LOG_BYTES}; without it all there is."),
+    OpenApiParameter("tail", int, description="The last bytes, so many."),
+]
+HEADERS: dict[str, tuple[Any, str]] = {
+    "X-Log-Offset": (int, "Where the first byte stands."),
+    "X-Log-Next": (int, "Where the next answer begins."),
+    "X-Log-Line": (int, "The line of the first byte, from 0."),
+    "X-Log-Gaps": (str, "JSON: what the host had to drop within it."),
+    "X-Log-Head": (int, "Bytes that are stored."),
+    "X-Log-Complete": (bool, "Whether the log's end is known and stored."),
+    "X-Log-Workload": (OpenApiTypes.UUID, "Whose log it is."),
+}
 
-        `rank`, `part` and `attempt` or `workload` choose which log. X-Log-Offset is where the first byte stands, X-Log-Next
-        where the next answer begins, X-Log-Line the line of its first byte (from 0), X-Log-Gaps what the host had to drop
-        within it, X-Log-Complete whether the log's end is known and stored.
-        """
+
+class JobLog(APIView):
+    @extend_schema(
+        operation_id="read_job_log",
+        parameters=[
+            *WHICH,
+            *PIECE,
+            *(
+                OpenApiParameter(name, kind, OpenApiParameter.HEADER, description=words, response=[200])
+                for name, (kind, words) in HEADERS.items()
+            ),
+        ],
+        responses={(200, "application/octet-stream"): bytes},
+    )
+    def get(self, request: ApiRequest, number: int) -> HttpResponseBase:
+        """Bytes of a log exactly as they were printed: all of it, or `limit` from `offset` on, or the last `tail` bytes."""
         job = services.get_job(Actor.of(request), number, may="jobs.view")
         assert job.subject
         workload_id = _workload_of(request, job)

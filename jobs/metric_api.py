@@ -4,27 +4,30 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from rest_framework.request import Request as ApiRequest
+from drf_spectacular.utils import extend_schema
+from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from jobs import services
 from jobs.models import Job
-from monitoring import metric_queries
+from monitoring import metric_queries, shapes
 from projects.actors import Actor
 
 
 class Metrics(APIView):
-    def get(self, request: ApiRequest, number: int) -> Response:
-        """Every series of the job with its last point."""
+    @extend_schema(operation_id="list_job_metrics", responses=shapes.MetricNamesAnswer)
+    def get(self, request: Request, number: int) -> Response:
+        """Every series of a job with its last point."""
         job = services.get_job(Actor.of(request), number, may="jobs.view")
         assert job.subject
         return Response(metric_queries.all_series(job.subject, _attempts(job)))
 
 
 class MetricLines(APIView):
-    def get(self, request: ApiRequest, number: int) -> Response:
-        """One metric as buckets: `name`; `by` step or wall; `start` and `end` on that axis; at most `buckets` a line."""
+    @extend_schema(operation_id="get_job_metric", parameters=shapes.LINES, responses=shapes.LinesAnswer)
+    def get(self, request: Request, number: int) -> Response:
+        """One metric of a job as buckets, a line for each attempt and rank."""
         job = services.get_job(Actor.of(request), number, may="jobs.view")
         assert job.subject
         query = metric_queries.LinesQuery.from_query(request.query_params)

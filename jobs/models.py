@@ -30,6 +30,11 @@ class JobDefinition(models.Model):
     def __str__(self) -> str:
         return self.slug
 
+    @property
+    def newest(self) -> DefinitionVersion:
+        """Of its versions, which a list prefetches."""
+        return max(self.versions.all(), key=lambda version: version.number)
+
 
 class DefinitionVersion(models.Model):
     """One wording of a definition; immutable. Version n+1 is made when the wording changes.

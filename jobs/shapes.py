@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from django.utils.translation import gettext as _
 from drf_spectacular.utils import extend_schema_field
@@ -14,7 +14,7 @@ from agent.protocol import UNREADABLE
 from clusters import fetches
 from clusters.models import Fetch, OutputFile
 from clusters.states import FetchState, Outcome, WorkloadState
-from jobs.models import Attempt, Job, JobDefinition
+from jobs.models import Attempt, Job
 from jobs.retries import Cause
 from jobs.states import JobState
 from projects import shapes, variables
@@ -28,6 +28,14 @@ MOST_ENVIRONMENT_BYTES = 500_000  # of all that a launch sets
 class LaunchBody(shapes.Body):
     """The body of POST /jobs."""
 
+    example: ClassVar = {
+        "project": "first-project",
+        "definition": "digits-tensorflow",
+        "parameters": {"epochs": 3},
+        "resources": {"chips": 1},
+        "name": "digits",
+        "labels": {"sweep": "a"},
+    }
     project = shapes.Text(help_text="Its slug.")
     definition = shapes.Text(help_text="The slug of a definition of the project; its newest version is launched.")
     parameters = shapes.Object(
@@ -112,6 +120,7 @@ def _unfit(asked: Launch) -> dict[str, str]:
 
 
 class CancellationBody(shapes.Body):
+    example: ClassVar = {"force": False}
     force = shapes.Flag(default=False, help_text="End it at once, without its stop grace.")
 
 
@@ -136,6 +145,32 @@ class ResourcesAnswer(shapes.Answer):
 class JobAnswer(shapes.Answer):
     """Of a job read `for_display`; `progress` in its context is job id -> Progress."""
 
+    example: ClassVar = {
+        "number": 17,
+        "name": "digits",
+        "project": "first-project",
+        "definition": "digits-tensorflow",
+        "version": 1,
+        "state": "running",
+        "reason": {"code": "", "sentence": ""},
+        "progress": {"step": 120, "total": 450, "percent": 26, "left_s": 31},
+        "parameters": {"epochs": 10, "batch_size": 64},
+        "resources": {"accelerator": "cpu", "chips": 1, "cluster": ""},
+        "source": {"kind": "recipe", "name": "digits_tensorflow"},
+        "labels": {"sweep": "a"},
+        "environment": {},
+        "secrets": [],
+        "retries": {"user_code": {"times": 0, "delay_s": 10}, "host_lost": {"times": 0, "delay_s": 10}},
+        "retry_at": None,
+        "relaunch_of": None,
+        "created_by": "member1",
+        "created_at": "2026-03-01T12:00:00Z",
+        "started_at": "2026-03-01T12:00:02Z",
+        "ended_at": None,
+        "subject": "job:17",
+        "workload": "019505c5-7c00-7000-8000-000000000001",
+        "link": "/jobs/17",
+    }
     number = serializers.IntegerField(source="pk")
     name = serializers.CharField()
     project = serializers.CharField(source="project.slug")
@@ -178,6 +213,18 @@ class JobAnswer(shapes.Answer):
 class AttemptAnswer(shapes.Answer):
     """Of an attempt read with its workload."""
 
+    example: ClassVar = {
+        "number": 1,
+        "workload": "019505c5-7c00-7000-8000-000000000001",
+        "state": "exited",
+        "outcome": "failed",
+        "reason": {"code": "exit-code", "sentence": "The command ended with exit code 3 on tpu-1."},
+        "counted": True,
+        "retried_as": "user_code",
+        "created_at": "2026-03-01T12:00:00Z",
+        "running_at": "2026-03-01T12:00:02Z",
+        "ended_at": "2026-03-01T12:01:02Z",
+    }
     number = serializers.IntegerField()
     workload = serializers.UUIDField(source="workload_id")
     state = serializers.ChoiceField(WorkloadState.choices, source="workload.state")
@@ -199,6 +246,14 @@ class AttemptAnswer(shapes.Answer):
 
 
 class EventAnswer(shapes.Answer):
+    example: ClassVar = {
+        "seq": 1,
+        "at": "2026-03-01T12:00:00Z",
+        "code": "job.queued",
+        "sentence": "Launched by member1.",
+        "data": {},
+        "by_name": "member1",
+    }
     seq = serializers.IntegerField()
     at = serializers.DateTimeField()
     code = serializers.CharField()
@@ -210,6 +265,17 @@ class EventAnswer(shapes.Answer):
 class FileAnswer(shapes.Answer):
     """Of a file read with its rank and host; `attempts` in its context is workload id -> number."""
 
+    example: ClassVar = {
+        "id": 5,
+        "area": "output",
+        "path": "saved_model/saved_model.pb",
+        "size_bytes": 91234,
+        "modified_at": "2026-03-01T12:01:00Z",
+        "attempt": 1,
+        "rank": 0,
+        "host": "tpu-1",
+        "link": "/jobs/17/files/5",
+    }
     id = serializers.IntegerField()
     area = serializers.CharField()
     path = serializers.CharField()
@@ -240,16 +306,22 @@ class FetchAnswer(shapes.Answer):
         return fetches.why_it_waits(fetch)
 
 
-class DefinitionShape:
-    @staticmethod
-    def of(definition: JobDefinition) -> dict[str, Any]:
-        newest = max(definition.versions.all(), key=lambda version: version.number)
-        return {
-            "slug": definition.slug,
-            "title": definition.title,
-            "project": definition.project.slug,
-            "version": newest.number,
-            "parameters": newest.parameters,
-            "resources": newest.resources,
-            "retries": newest.retries,
-        }
+class DefinitionAnswer(shapes.Answer):
+    """Of a definition read with its project and versions: what its newest version says."""
+
+    example: ClassVar = {
+        "slug": "command",
+        "title": "Command",
+        "project": "first-project",
+        "version": 1,
+        "parameters": {"type": "object", "properties": {"command": {"type": "string"}}, "required": ["command"]},
+        "resources": {"accelerator": "cpu", "chips": 1},
+        "retries": {},
+    }
+    slug = serializers.CharField()
+    title = serializers.CharField()
+    project = serializers.CharField(source="project.slug")
+    version = serializers.IntegerField(source="newest.number")
+    parameters = serializers.DictField(source="newest.parameters", help_text="JSON Schema.")
+    resources = serializers.DictField(source="newest.resources")
+    retries = serializers.DictField(source="newest.retries")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import ClassVar
 
 from django.contrib.auth.models import User
 from drf_spectacular.utils import extend_schema
@@ -11,26 +11,38 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from projects import schema, secrets, tokens  # noqa: F401  schema tells drf-spectacular of our tokens
+from projects import schema, secrets, shapes, tokens  # noqa: F401  schema tells drf-spectacular of our tokens
 from projects.access import get_project, visible_projects
 from projects.actors import SCOPES, Actor
 from projects.models import Membership, Role
 
 
-class MeTeam(serializers.Serializer):
+class MeTeam(shapes.Answer):
+    example: ClassVar = {"slug": "vision", "name": "Vision", "role": "member"}
     slug = serializers.CharField()
     name = serializers.CharField()
     role = serializers.ChoiceField(Role.choices)
 
 
-class MeAnswer(serializers.Serializer):
+class MeAnswer(shapes.Answer):
+    example: ClassVar = {"username": "member1", "is_superuser": False, "scope": "launch", "teams": [MeTeam.example]}
     username = serializers.CharField()
     is_superuser = serializers.BooleanField()
     scope = serializers.ChoiceField(SCOPES)
     teams = MeTeam(many=True)
 
 
-class TokenAnswer(serializers.Serializer):
+class TokenAnswer(shapes.Answer):
+    example: ClassVar = {
+        "id": 3,
+        "name": "nightly sweep",
+        "prefix": "q8Zk1x2a",
+        "scope": "launch",
+        "created_at": "2026-03-01T12:00:00Z",
+        "expires_at": None,
+        "last_used_at": "2026-03-01T12:05:00Z",
+        "revoked_at": None,
+    }
     id = serializers.IntegerField()
     name = serializers.CharField()
     prefix = serializers.CharField()
@@ -41,47 +53,41 @@ class TokenAnswer(serializers.Serializer):
     revoked_at = serializers.DateTimeField(allow_null=True)
 
 
-class TokenList(serializers.Serializer):
-    results = TokenAnswer(many=True)
-
-
-class NewToken(serializers.Serializer):
+class NewToken(shapes.Body):
+    example: ClassVar = {"name": "nightly sweep", "scope": "launch"}
     name = serializers.CharField(max_length=100)
     scope = serializers.ChoiceField(SCOPES)
     expires_at = serializers.DateTimeField(allow_null=True, default=None)
 
 
 class IssuedToken(TokenAnswer):
+    example: ClassVar = {**TokenAnswer.example, "last_used_at": None, "text": "tpu_..."}
     text = serializers.CharField()  # this once
 
 
-class ProjectAnswer(serializers.Serializer):
+class ProjectAnswer(shapes.Answer):
+    example: ClassVar = {"slug": "first-project", "name": "First project", "team": "first-team", "role": "admin"}
     slug = serializers.CharField()
     name = serializers.CharField()
     team = serializers.CharField()
     role = serializers.ChoiceField(Role.choices)
 
 
-class ProjectList(serializers.Serializer):
-    results = ProjectAnswer(many=True)
-
-
-class SecretAnswer(serializers.Serializer):
+class SecretAnswer(shapes.Answer):
+    example: ClassVar = {"name": "HF_TOKEN", "updated_at": "2026-03-01T12:00:00Z"}
     name = serializers.CharField()
     updated_at = serializers.DateTimeField()
 
 
-class SecretList(serializers.Serializer):
-    results = SecretAnswer(many=True)
-
-
-class SecretValue(serializers.Serializer):
+class SecretValue(shapes.Body):
+    example: ClassVar = {"value": "hf_..."}
     value = serializers.CharField(trim_whitespace=False, allow_blank=True)  # secrets.put says what is wrong with it
 
 
 class Me(APIView):
-    @extend_schema(responses=MeAnswer)
+    @extend_schema(operation_id="get_me", responses=MeAnswer)
     def get(self, request: Request) -> Response:
+        """Who one is, with which scope, and in which teams."""
         actor = Actor.of(request)
         memberships = Membership.objects.filter(user=_person(request)).order_by("team__slug")
         me = {
@@ -97,27 +103,33 @@ class Me(APIView):
 
 
 class Tokens(APIView):
-    @extend_schema(responses=TokenList)
+    @extend_schema(operation_id="list_tokens", responses=shapes.listed(TokenAnswer))
     def get(self, request: Request) -> Response:
-        return Response(TokenList({"results": tokens.of(_person(request))}).data)
+        """One's own tokens, newest first, the revoked ones too."""
+        return shapes.many(TokenAnswer, request, tokens.of(_person(request)))
 
-    @extend_schema(request=NewToken, responses={201: IssuedToken})
+    @extend_schema(operation_id="issue_token", request=NewToken, responses={201: IssuedToken})
     def post(self, request: Request) -> Response:
-        """The text is in this answer and nowhere else, so it is not kept for an Idempotency-Key either."""
-        token, text = tokens.issue(user=_person(request), by=Actor.of(request), **_read(NewToken, request))
+        """Issue a token of one's own, of a scope not greater than one's own.
+
+        Its text is in this answer and nowhere else, so it is not kept for an Idempotency-Key either.
+        """
+        token, text = tokens.issue(user=_person(request), by=Actor.of(request), **shapes.read(NewToken, request))
         return Response(TokenAnswer(token).data | {"text": text}, status=201, headers={"Cache-Control": "no-store"})
 
 
 class OneToken(APIView):
-    @extend_schema(responses={204: None})
+    @extend_schema(operation_id="revoke_token", responses={204: None})
     def delete(self, request: Request, token_id: int) -> Response:
+        """Revoke one of one's own tokens: it opens nothing from now on."""
         tokens.revoke(token=tokens.get_token(_person(request), token_id), by=Actor.of(request))
         return Response(status=204)
 
 
 class Projects(APIView):
-    @extend_schema(responses=ProjectList)
+    @extend_schema(operation_id="list_projects", responses=shapes.listed(ProjectAnswer))
     def get(self, request: Request) -> Response:
+        """The projects of one's teams."""
         actor = Actor.of(request)
         roles = dict(Membership.objects.filter(user=_person(request)).values_list("team_id", "role"))
         found = [
@@ -129,27 +141,29 @@ class Projects(APIView):
             }
             for project in visible_projects(actor).select_related("team").order_by("slug")
         ]
-        return Response(ProjectList({"results": found}).data)
+        return shapes.many(ProjectAnswer, request, found)
 
 
 class Secrets(APIView):
-    @extend_schema(responses=SecretList)
+    @extend_schema(operation_id="list_secrets", responses=shapes.listed(SecretAnswer))
     def get(self, request: Request, slug: str) -> Response:
-        """Names alone: whoever launches needs them, nobody reads a value back."""
+        """The names of a project's secrets: whoever launches needs them, nobody reads a value back."""
         project = get_project(Actor.of(request), slug, may="project.view")
-        return Response(SecretList({"results": project.secrets.order_by("name")}).data)
+        return shapes.many(SecretAnswer, request, project.secrets.order_by("name"))
 
 
 class OneSecret(APIView):
-    @extend_schema(request=SecretValue, responses={204: None})
+    @extend_schema(operation_id="put_secret", request=SecretValue, responses={204: None})
     def put(self, request: Request, slug: str, name: str) -> Response:
+        """Set a secret, or replace its value. For admins of the team."""
         actor = Actor.of(request)
         project = get_project(actor, slug, may="secrets.edit")
-        secrets.put(project=project, name=name, by=actor, **_read(SecretValue, request))
+        secrets.put(project=project, name=name, by=actor, **shapes.read(SecretValue, request))
         return Response(status=204)
 
-    @extend_schema(responses={204: None})
+    @extend_schema(operation_id="delete_secret", responses={204: None})
     def delete(self, request: Request, slug: str, name: str) -> Response:
+        """Delete a secret. For admins of the team."""
         actor = Actor.of(request)
         secrets.remove(project=get_project(actor, slug, may="secrets.edit"), name=name, by=actor)
         return Response(status=204)
@@ -158,9 +172,3 @@ class OneSecret(APIView):
 def _person(request: Request) -> User:
     assert request.user.is_authenticated  # the default permission has looked
     return request.user
-
-
-def _read(kind: type[serializers.Serializer], request: Request) -> dict[str, Any]:
-    body = kind(data=request.data)
-    body.is_valid(raise_exception=True)
-    return dict(body.validated_data)

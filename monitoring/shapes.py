@@ -1,0 +1,59 @@
+"""What the API says of metrics, the same for jobs and for hosts: metric_queries.py makes it, this tells openapi.yaml of it."""
+
+from __future__ import annotations
+
+from drf_spectacular.utils import OpenApiParameter, extend_schema_field
+from rest_framework import serializers
+
+from monitoring.metric_queries import MOST_BUCKETS
+
+NUMBER = {"oneOf": [{"type": "number"}, {"type": "string", "enum": ["Infinity", "-Infinity"]}], "nullable": True}
+LINES = [
+    OpenApiParameter("name", str, required=True),
+    OpenApiParameter("by", str, enum=["step", "wall"], description="The axis: steps, or Unix milliseconds. Usual: step."),
+    OpenApiParameter("start", int, description="On the axis, included."),
+    OpenApiParameter("end", int, description="On the axis, included."),
+    OpenApiParameter("buckets", int, description=f"Of each line, at most {MOST_BUCKETS}. Usual: 500."),
+]
+
+
+@extend_schema_field(NUMBER)
+class _Number(serializers.Field):
+    """JSON has no infinities as numbers; null is NaN, or no number at all."""
+
+
+class MetricSeriesAnswer(serializers.Serializer):
+    name = serializers.CharField()
+    workload = serializers.CharField(allow_null=True)
+    attempt = serializers.IntegerField(allow_null=True)
+    rank = serializers.IntegerField()
+    points = serializers.IntegerField()
+    last_step = serializers.IntegerField(allow_null=True)
+    last_ms = serializers.IntegerField(allow_null=True)
+    last_value = _Number()
+
+
+class MetricNamesAnswer(serializers.Serializer):
+    metrics = MetricSeriesAnswer(many=True)
+
+
+class BucketAnswer(serializers.Serializer):
+    x = serializers.IntegerField(help_text="Of its last point: a step, or Unix milliseconds.")
+    count = serializers.IntegerField()
+    nan_count = serializers.IntegerField()
+    least = _Number()
+    greatest = _Number()
+    mean = _Number()
+    last = _Number()
+
+
+class LineAnswer(serializers.Serializer):
+    attempt = serializers.IntegerField(allow_null=True)
+    rank = serializers.IntegerField()
+    buckets = BucketAnswer(many=True)
+
+
+class LinesAnswer(serializers.Serializer):
+    name = serializers.CharField()
+    by = serializers.CharField()
+    lines = LineAnswer(many=True)
