@@ -18,7 +18,7 @@ from rest_framework.views import APIView
 from agent import protocol
 from jobs import services
 from jobs.models import Job
-from monitoring import lines, logs
+from monitoring import lines, logs, stretches
 from monitoring.models import Log
 from projects.actors import Actor
 from projects.errors import Invalid, NotFound
@@ -34,10 +34,21 @@ WHICH = [
     OpenApiParameter("rank", int),
     OpenApiParameter("part", str, enum=list(protocol.PARTS), description="Usual: output."),
 ]
-PIECE = [
-    OpenApiParameter("offset", int, description="In bytes."),
-    OpenApiParameter("limit", int, description=f"In bytes, at most {MOST_LOG_BYTES}; without it all there is."),
+START = [
+    OpenApiParameter("offset", int, description="From this byte on. Of several places the last counts."),
+    OpenApiParameter("line", int, description="From this line on; the first is 0."),
     OpenApiParameter("tail", int, description="The last bytes, so many."),
+    OpenApiParameter(
+        "tail_lines",
+        int,
+        description=f"The last lines, so many, at most {lines.MAX_TAIL_LINES}, as far as they are in the last"
+        f" {lines.MAX_TAIL_BYTES // 1024**2} MiB.",
+    ),
+]
+PIECE = [
+    *START,
+    OpenApiParameter("limit", int, description=f"In bytes, at most {MOST_LOG_BYTES}; without it all there is."),
+    OpenApiParameter("lines", int, description="So many lines at most; the first may be the end of one."),
 ]
 HEADERS: dict[str, tuple[Any, str]] = {
     "X-Log-Offset": (int, "Where the first byte stands."),
@@ -64,15 +75,18 @@ class JobLog(APIView):
         responses={(200, "application/octet-stream"): bytes},
     )
     def get(self, request: ApiRequest, number: int) -> HttpResponseBase:
-        """Bytes of a log exactly as they were printed: all of it, or `limit` from `offset` on, or the last `tail` bytes."""
+        """Bytes of a log exactly as they were printed.
+
+        All of it, or from a place on; at most `limit` bytes or `lines` lines.
+        """
         job = services.get_job(Actor.of(request), number, may="jobs.view")
         assert job.subject
         workload_id = _workload_of(request, job)
         log = logs.find_log(job.subject, workload_id, whole(request, "rank", 0), _part(request))
+        offset = _start(request, log)
+        first_line = lines.line_at(log, offset) if log else 0
+        end = _end(request, log, offset, first_line)
         head = log.head_offset if log else 0
-        tail = whole(request, "tail", head)
-        offset = min(max(whole(request, "offset", 0), head - tail), head)
-        end = min(head, offset + min(whole(request, "limit", MOST_LOG_BYTES), MOST_LOG_BYTES) if _is_cut(request) else head)
         gaps = logs.gaps(log, offset, end) if log and log.dropped_bytes else []
         return StreamingHttpResponse(
             _bytes(log, offset, end) if log else _nothing(),
@@ -81,7 +95,7 @@ class JobLog(APIView):
                 "Content-Length": str(end - offset),
                 "X-Log-Offset": str(offset),
                 "X-Log-Next": str(end),
-                "X-Log-Line": str(lines.line_at(log, offset) if log else 0),
+                "X-Log-Line": str(first_line),
                 "X-Log-Gaps": json.dumps(
                     [{"offset": g.offset, "dropped_bytes": g.dropped_bytes, "from_ms": g.from_ms} for g in gaps[-100:]]
                 ),
@@ -92,6 +106,35 @@ class JobLog(APIView):
                 "Content-Disposition": f'attachment; filename="job-{job.pk}.log"',  # a browser never shows it as a page
             },
         )
+
+
+def _start(request: ApiRequest, log: Log | None) -> int:
+    """Where that begins which is asked for. The log's head is read anew where lines were looked for: it may have grown."""
+    if log is None:
+        for name in ("offset", "line", "tail", "tail_lines"):
+            whole(request, name, 0)
+        return 0
+    query = request.query_params
+    places = [whole(request, "offset", 0), log.head_offset - whole(request, "tail", log.head_offset)]
+    if "line" in query:
+        places.append(lines.offset_of_line(log, whole(request, "line", 0)))
+    if "tail_lines" in query:
+        places.append(lines.tail_offset(log, whole(request, "tail_lines", 0)))
+    if len(places) > 2:
+        log.head_offset = stretches.head_of(log)
+    return min(max(places), log.head_offset)
+
+
+def _end(request: ApiRequest, log: Log | None, offset: int, first_line: int) -> int:
+    limit, most_lines = whole(request, "limit", MOST_LOG_BYTES), whole(request, "lines", 0)
+    if log is None:
+        return 0
+    end = log.head_offset
+    if _is_cut(request):
+        end = min(end, offset + min(limit, MOST_LOG_BYTES))
+    if "lines" in request.query_params:
+        end = min(end, lines.offset_of_line(log, first_line + most_lines))
+    return max(end, offset)
 
 
 async def _bytes(log: Log, offset: int, end: int) -> AsyncIterator[bytes]:
@@ -113,9 +156,10 @@ def _is_cut(request: ApiRequest) -> bool:
     return "limit" in request.query_params or "tail" in request.query_params
 
 
-def _workload_of(request: ApiRequest, job: Job) -> UUID:
-    """The attempt's that is asked for by its number or its workload, else the last one's."""
-    workload, attempt = request.query_params.get("workload"), request.query_params.get("attempt")
+def _workload_of(request: ApiRequest, job: Job, usual: str | None = None) -> UUID:
+    """The attempt's that is asked for by its number or its workload, else the `usual` one's, else the last one's."""
+    workload = request.query_params.get("workload")
+    attempt = request.query_params.get("attempt", usual if workload is None else None)
     tries = {str(a.workload_id): a for a in job.attempts.all()}
     if workload is not None and workload in tries:
         return tries[workload].workload_id

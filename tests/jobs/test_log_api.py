@@ -11,7 +11,7 @@ from agent.protocol import Gap
 from clusters import sweep
 from clusters.scheduling import schedule
 from jobs import attempts
-from monitoring import logs
+from monitoring import lines, logs
 from tests.clusters.steps import after
 from tests.factories import NOON, a_host, a_job
 
@@ -87,12 +87,40 @@ def test_nothing_printed_yet_is_an_empty_log(job, read):
         ({"tail": 999}, (0, 16), 0),
         ({"tail": 5, "limit": 2}, (11, 13), 2),
         ({"offset": 999}, (16, 16), 2),
+        ({"line": 1}, (4, 16), 1),
+        ({"line": 0, "lines": 1}, (0, 4), 0),
+        ({"line": 1, "lines": 1}, (4, 11), 1),
+        ({"line": 1, "lines": 9}, (4, 16), 1),
+        ({"line": 1, "lines": 1, "limit": 3}, (4, 7), 1),
+        ({"line": 9}, (16, 16), 2),
+        ({"lines": 0}, (0, 0), 0),
+        ({"offset": 5, "lines": 1}, (5, 11), 1),
+        ({"offset": 5, "lines": 0}, (5, 5), 1),
+        ({"tail_lines": 1}, (11, 16), 2),
+        ({"tail_lines": 2}, (4, 16), 1),
+        ({"tail_lines": 2, "lines": 1}, (4, 11), 1),
+        ({"tail_lines": 99}, (0, 16), 0),
+        ({"tail_lines": 0}, (16, 16), 2),
+        ({"tail_lines": 2, "offset": 12}, (12, 16), 2),
     ],
 )
 def test_a_piece_says_where_it_stands(job, read, query, piece, line):
     printed(job)
     start, end = piece
     assert read(**query) == (TEXT[start:end], headers(job, Offset=str(start), Next=str(end), Line=str(line)))
+
+
+def test_the_last_lines_of_a_log_that_grows_are_those_when_it_was_looked_at(job, read, monkeypatch):
+    """It grows by more than is asked for between the read of its head and the look for its lines."""
+    log, tail_offset = printed(job), lines.tail_offset
+
+    def grown(*args):
+        logs.append(log, offset=16, data=b"\n" * 50, now=NOON)
+        return tail_offset(*args)
+
+    monkeypatch.setattr(lines, "tail_offset", grown)
+    body, found = read(tail_lines=2)
+    assert (body, found["Offset"], found["Next"], found["Head"]) == (b"\n\n", "64", "66", "66")
 
 
 def test_what_the_host_had_to_drop_is_told_within_the_piece(job, read):
@@ -141,9 +169,15 @@ def test_an_attempt_of_another_job_is_not_found(job, read, query, vision):
     assert (status, body["code"], body["details"]) == (404, "no-such-attempt", {"attempts": [1]})
 
 
-@pytest.mark.parametrize("field", ["offset", "limit", "tail", "rank"])
+FIELDS = ["offset", "limit", "tail", "rank", "line", "lines", "tail_lines"]
+
+
+@pytest.mark.parametrize("is_printed", [False, True])
+@pytest.mark.parametrize("field", FIELDS)
 @pytest.mark.parametrize("value", ["-1", "x", "1.5", "9" * 19])
-def test_a_place_that_is_no_number_is_told(job, read, field, value):
+def test_a_place_that_is_no_number_is_told(job, read, field, value, is_printed):
+    if is_printed:
+        printed(job)
     status, body = read(**{field: value})
     assert (status, list(body["details"])) == (422, [field])
 
