@@ -234,6 +234,7 @@ SPECTACULAR_SETTINGS = {
     },
 }
 DATA_UPLOAD_MAX_MEMORY_SIZE = 4 * 1024 * 1024  # bytes of a request's body; a piece of a fetched file has so many
+STREAM_CHECK_S = _number("STREAM_CHECK_S", 10)  # who follows a log is asked about again, and compared with the store, so often
 
 # -- Pages ---------------------------------------------------------------------------------------------------
 STATIC_URL = "static/"

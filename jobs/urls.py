@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import path
 
-from jobs import api, definition_api, file_api, launch_views, log_api, metric_api, views
+from jobs import api, definition_api, file_api, launch_views, log_api, log_stream_api, metric_api, views, waiting_api
 
 urlpatterns = [
     path("jobs", views.job_list, name="job-list"),
@@ -26,7 +26,9 @@ api_urlpatterns = [
     path("jobs/<int:number>/files", file_api.Files.as_view()),
     path("jobs/<int:number>/files/<int:file_id>", file_api.OneFile.as_view()),
     path("jobs/<int:number>/log", log_api.JobLog.as_view()),
+    path("jobs/<int:number>/log/stream", log_stream_api.LogStream.as_view()),
     path("jobs/<int:number>/metrics", metric_api.Metrics.as_view()),
     path("jobs/<int:number>/metrics/lines", metric_api.MetricLines.as_view()),
+    path("jobs/<int:number>/wait", waiting_api.Wait.as_view()),
     path("definitions", definition_api.Definitions.as_view()),
 ]

@@ -10,9 +10,10 @@ from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.contrib.auth import get_user
-from django.http import parse_cookie
+from django.http import HttpRequest, parse_cookie
 from django.http.request import validate_host
 from django.utils import timezone
+from rest_framework.request import Request
 
 from monitoring import subjects
 from monitoring.models import Subject
@@ -44,6 +45,12 @@ def identify(scope: Scope) -> Actor:
     if actor is None or not actor.user.is_authenticated or not actor.user.is_active:
         raise Unauthorized("not-signed-in", "Sign in, or bring a token that is valid.")
     return actor
+
+
+def scope_of(request: HttpRequest | Request) -> Scope:
+    """What is asked about again while the answer to an HTTP request lasts."""
+    names = [name for name in ("Authorization", "Cookie") if name in request.headers]
+    return {"headers": [(name.lower().encode(), request.headers[name].encode("latin-1")) for name in names]}
 
 
 def admit(scope: Scope, address: str) -> Subject | None:

@@ -26,10 +26,14 @@ logger = logging.getLogger(__name__)
 
 
 class LogFollowing:
-    """Each log from its position on. `are_named`: the client has said which; else those that come later are followed, too."""
+    """Each log from its position on. `are_named`: the client has said which; else those that come later are followed, too.
 
-    def __init__(self, socket: Socket, subject: Subject, named: Mapping[LogKey, int] | None) -> None:
+    Who `gets_all` is brought everything, however far behind; else who is too far behind is told so.
+    """
+
+    def __init__(self, socket: Socket, subject: Subject, named: Mapping[LogKey, int] | None, *, gets_all: bool = False) -> None:
         self.are_named = named is not None
+        self._most_behind = None if gets_all else BEHIND_BYTES
         self._socket = socket
         self._subject = subject
         self._positions = {key: LogPosition(offset, socket.room) for key, offset in (named or {}).items()}
@@ -61,6 +65,10 @@ class LogFollowing:
             self._unsettled.add(key)
         else:
             self.add(key, offset)
+
+    def tell_gaps_from(self, key: LogKey, offset: int) -> None:
+        """Those before the log's position, too: who comes again may have missed the last of them."""
+        self._positions[key].gaps_from = offset
 
     def add(self, key: LogKey, offset: int) -> None:
         if len(self._positions) < MAX_LOGS:
@@ -102,7 +110,9 @@ class LogFollowing:
         position.must_fill = False
         start = position.offset
         try:
-            found = await in_thread(_read)(self._subject, key, start, position.gaps_from, position.dropped_bytes)
+            found = await in_thread(_read)(
+                self._subject, key, start, position.gaps_from, position.dropped_bytes, most_behind=self._most_behind
+            )
         except PanelError as error:  # lost bytes: other logs go on
             position.pause()
             await self._tell(key, type="error", code=error.code)
@@ -160,12 +170,14 @@ class Found:
     is_behind: bool = False
 
 
-def _read(subject: Subject, key: LogKey, offset: int, gaps_from: int, dropped_bytes: int | None) -> Found | None:
+def _read(
+    subject: Subject, key: LogKey, offset: int, gaps_from: int, dropped_bytes: int | None, *, most_behind: int | None
+) -> Found | None:
     log = logs.find_log(subject, *key)
     if log is None:
         return None
     head = logs.Head(log.workload_id, log.rank, log.part, log.head_offset, log.final_offset, log.dropped_bytes)
-    if head.head_offset - offset > BEHIND_BYTES:
+    if most_behind is not None and head.head_offset - offset > most_behind:
         return Found(head, b"", [], is_behind=True)
     data = logs.read(log, offset, FRAME_BYTES)
     gaps = [] if dropped_bytes == head.dropped_bytes else logs.gaps(log, gaps_from, offset + len(data))

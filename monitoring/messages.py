@@ -78,6 +78,12 @@ def log_frame(subject: str, key: LogKey, offset: int, data: bytes) -> bytes:
     return len(header).to_bytes(4, "big") + header + data
 
 
+def read_log_frame(frame: bytes) -> tuple[dict[str, Any], bytes]:
+    """The header and the log's bytes of such a frame."""
+    size = int.from_bytes(frame[:4], "big")
+    return json.loads(frame[4 : 4 + size]), frame[4 + size :]
+
+
 def _subscribe(subject: str, data: dict[str, Any]) -> Subscribe:
     events_from, changes = data.get("events_from"), data.get("changes")
     logs, log_from = data.get("logs", []), data.get("log_from", "tail")

@@ -22,6 +22,7 @@ from schemathesis.checks import (
 )
 
 from clusters import scheduling
+from jobs import log_stream, waiting_api
 from tests.clusters import steps
 from tests.factories import NOON, a_host, a_job, a_token
 from tests.jobs.conftest import vision  # noqa: F401  a fixture
@@ -98,6 +99,19 @@ def world(vision):  # noqa: F811
     }
 
 
+@pytest.fixture
+def _answers_end(monkeypatch):
+    """What is followed or waited for ends at once: in this process nothing else can happen meanwhile."""
+
+    async def no_events(scope, wanted):
+        yield b": none\n\n"
+
+    monkeypatch.setattr(log_stream, "events", no_events)
+    monkeypatch.setattr(waiting_api, "LONGEST_S", 0)
+    monkeypatch.setattr(waiting_api, "USUAL_S", 0)
+
+
+@pytest.mark.usefixtures("_answers_end")
 @pytest.mark.filterwarnings("ignore:StreamingHttpResponse must consume:Warning")
 @pytest.mark.parametrize(("method", "path"), [(method, path) for method, path, _found in OPERATIONS], ids=NAMES)
 def test_whatever_is_asked_gets_an_answer_that_is_documented(world, method, path):

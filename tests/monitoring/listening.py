@@ -1,4 +1,4 @@
-"""A real web server with the websocket alone, and a listener that holds every frame to what was promised."""
+"""A real web server (with the websocket alone, usually), and a listener that holds every frame to what was promised."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ KERNEL_BYTES = 64 * 1024  # asked for as buffer on either side: else the kernel 
 class Server:
     """uvicorn in a thread, as `manage.py up` runs it."""
 
-    def __init__(self) -> None:
+    def __init__(self, app: Any = None) -> None:
         self._socket = socket.socket()
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, KERNEL_BYTES)  # of all that it accepts
         self._socket.bind(("127.0.0.1", 0))
         self.port = self._socket.getsockname()[1]
-        app = ProtocolTypeRouter({"websocket": URLRouter(websocket_urlpatterns)})
+        app = app or ProtocolTypeRouter({"websocket": URLRouter(websocket_urlpatterns)})
         self._server = uvicorn.Server(uvicorn.Config(app, lifespan="off", log_config=None))
         self._thread = threading.Thread(target=lambda: asyncio.run(self._serve()), daemon=True)
         self._loop: asyncio.AbstractEventLoop | None = None

@@ -341,8 +341,8 @@ def test_a_word_that_comes_while_the_store_is_read_is_not_forgotten(world, serve
     """The log ends, and is gone on with, after it was read and before that was taken note of."""
     read, reads = log_following._read, []
 
-    def read_then_end(*args):
-        found = read(*args)
+    def read_then_end(*args, **more):
+        found = read(*args, **more)
         if not reads:
             reads.append(1)
             logs.finish(world.log, 3)
