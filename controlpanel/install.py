@@ -54,10 +54,9 @@ def _install_packages(list_name: str) -> None:
     """The larger list contains the smaller: who has installed for development needs nothing for use."""
     mark = VENV / "installed"
     known = mark.read_text().split() if mark.exists() else []
-    wanted = _digest([BASE_DIR / "requirements.txt", BASE_DIR / list_name])
-    if wanted in known or (
-        list_name == "requirements.txt" and _digest([BASE_DIR / "requirements.txt", BASE_DIR / "requirements-dev.txt"]) in known
-    ):
+    lists = [BASE_DIR / "requirements.txt", BASE_DIR / "client" / "pyproject.toml"]
+    wanted = _digest([*lists, BASE_DIR / list_name])
+    if wanted in known or (list_name == "requirements.txt" and _digest([*lists, BASE_DIR / "requirements-dev.txt"]) in known):
         return
     print(f"Installing {list_name} ...", flush=True)
     _call([str(PYTHON), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-r", str(BASE_DIR / list_name)])

@@ -9,11 +9,12 @@ import clusters.api
 import clusters.urls
 import jobs.urls
 import projects.urls
-from controlpanel import home
+from controlpanel import client_archive, home
 
 urlpatterns = [
     path("", home.home, name="home"),
     path("conditions", home.conditions, name="conditions"),
+    path("client.tar.gz", client_archive.client_archive, name="client-archive"),
     path("", include(projects.urls.urlpatterns)),
     path("", include(clusters.urls.urlpatterns)),
     path("", include(jobs.urls.urlpatterns)),

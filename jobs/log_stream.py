@@ -34,7 +34,7 @@ from projects.errors import Unauthorized
 logger = logging.getLogger(__name__)
 
 NEWS = ["number", "state", "reason", "progress"]  # fields of the API's job
-NEWS_EVERY_S = 2.0  # at most so often, but for the first
+NEWS_EVERY_S = 2.0  # of its progress at most so often
 LAST_BYTES = timedelta(seconds=10)  # of an attempt that has ended: what did not come by then is not waited for
 LOOK_AGAIN_S = 1.0  # while it is
 GONE = _("There is no such job, or you are not in its team any more.")
@@ -97,7 +97,8 @@ class LogStream(Subscription):
         if self._wanted.is_resumed:
             self._logs.tell_gaps_from(self._wanted.key, 0)
         self._look_at: float | None = 0.0  # monotonic; None: when it is told to
-        self._has_news, self._news_at = True, 0.0
+        self._news_at: float | None = 0.0  # the same, for news of the job
+        self._told_at = 0.0
         self._told: Mapping[str, Any] = {}
 
     def hear(self, address: str, message: dict[str, Any]) -> None:
@@ -105,13 +106,14 @@ class LogStream(Subscription):
             case "log":
                 self._logs.hear(message)
             case "event":
-                self._look_at, self._has_news = 0.0, True
+                self._look_at = self._news_at = 0.0
             case "metrics":
-                self._has_news |= not {PROGRESS_STEP, PROGRESS_TOTAL}.isdisjoint(message["names"])
+                if self._news_at is None and not {PROGRESS_STEP, PROGRESS_TOTAL}.isdisjoint(message["names"]):
+                    self._news_at = self._told_at + NEWS_EVERY_S
         self._work.set()
 
     def compare(self) -> None:
-        self._look_at, self._has_news = 0.0, True
+        self._look_at = self._news_at = 0.0
         self._work.set()
 
     def leave(self) -> None:
@@ -123,12 +125,12 @@ class LogStream(Subscription):
         return min((wait_s for wait_s in waits if wait_s is not None), default=None)
 
     async def _send_news(self) -> float | None:
-        if not self._has_news:
+        if self._news_at is None:
             return None
-        wait_s = self._news_at + NEWS_EVERY_S - time.monotonic()
-        if self._told and wait_s > 0:
+        wait_s = self._news_at - time.monotonic()
+        if wait_s > 0:
             return wait_s
-        self._has_news, self._news_at = False, time.monotonic()
+        self._news_at, self._told_at = None, time.monotonic()
         news = await in_thread(_news)(self._wanted)
         if news != self._told:
             self._told = news

@@ -79,7 +79,8 @@ def token_list(request: HttpRequest) -> HttpResponse:
         return _page(request, form, status=422)
     token, text = made
     curl = f'curl {settings.PUBLIC_URL}/api/v1/me -H "Authorization: Bearer $TOKEN"'  # never the value, as in jobs/curl.py
-    return _page(request, TokenForm(), status=201, made=token, text=text, curl=curl)
+    client = f"pip install {settings.PUBLIC_URL}/client.tar.gz\ntpu-panel login {settings.PUBLIC_URL}"
+    return _page(request, TokenForm(), status=201, made=token, text=text, curl=curl, client=client)
 
 
 @login_required

@@ -55,6 +55,7 @@ def test_a_token_is_shown_once_with_a_command_that_works(vision, client):
     assert (token.user, token.name, token.scope, text[4:12]) == (vision.viewer, "nightly <b>", "read", token.prefix)
     assert abs(token.expires_at - timezone.now() - timedelta(days=7)) < timedelta(minutes=1)
     assert answer.context["curl"].endswith('/api/v1/me -H "Authorization: Bearer $TOKEN"')
+    assert answer.context["client"] == "pip install http://127.0.0.1:8000/client.tar.gz\ntpu-panel login http://127.0.0.1:8000"
     assert client.get("/api/v1/me", headers={"Authorization": f"Bearer {text}"}).json()["scope"] == "read"
     assert text not in text_of(browser.get("/tokens")) and "nightly &lt;b&gt;" in text_of(browser.get("/tokens"))
     assert AuditEntry.objects.get().verb == "token.issue"

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import sys
 from argparse import ArgumentParser
 from datetime import timedelta
 from typing import Any
@@ -16,7 +15,7 @@ from projects.actors import Actor
 
 
 class Command(BaseCommand):
-    help = "Launch the demo's job through the API of a panel that is up, and follow it in the terminal."
+    help = "Launch the demo's job at a panel that is up, and follow it in the terminal: with the client, as anyone would."
     requires_system_checks: list[str] = []
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -28,10 +27,4 @@ class Command(BaseCommand):
             raise CommandError("Nobody is there to launch it: run `manage.py prepare` first.")
         expires_at = timezone.now() + timedelta(hours=6)
         _token, text = tokens.issue(user=user, name="demo", scope="launch", expires_at=expires_at, by=Actor(user=user))
-        api = demo.Api(settings.PUBLIC_URL, text)
-        try:
-            job = demo.follow(api, demo.launch(api, options["project"]), demo.Terminal())
-            self.stdout.write(demo.verdict(api, job))
-        except demo.DemoFailed as error:
-            raise CommandError(str(error)) from error
-        sys.exit(0 if job["state"] == "succeeded" else 1)
+        demo.become(demo.command(options["project"]), url=settings.PUBLIC_URL, token=text)
