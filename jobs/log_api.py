@@ -71,9 +71,8 @@ class JobLog(APIView):
         head = log.head_offset if log else 0
         tail = whole(request.query_params, "tail", head)
         offset = min(max(whole(request.query_params, "offset", 0), head - tail), head)
-        end = min(
-            head, offset + min(whole(request.query_params, "limit", MOST_LOG_BYTES), MOST_LOG_BYTES) if _is_cut(request) else head
-        )
+        limit = min(whole(request.query_params, "limit", MOST_LOG_BYTES), MOST_LOG_BYTES)
+        end = min(head, offset + limit) if _is_cut(request) else head
         gaps = logs.gaps(log, offset, end) if log and log.dropped_bytes else []
         return StreamingHttpResponse(
             _bytes(log, offset, end) if log else _nothing(),

@@ -37,8 +37,7 @@ class Cursor:
         try:
             return cls(tuple(signing.loads(text, salt=_salt(query))), query)
         except (signing.BadSignature, ValueError):
-            wrong = _("no cursor of this list: go on with the filters and the order of the answer that it came from")
-            raise Invalid({"cursor": wrong}) from None
+            raise Invalid({"cursor": _("it leads nowhere in this list; begin again without it")}) from None
 
 
 def limit_of(query: Mapping[str, str], *, usual: int = USUAL, most: int = MOST_A_PAGE) -> int:
