@@ -27,7 +27,6 @@ from projects.queries import whole
 MOST_LOG_BYTES = 4 * 1024 * 1024  # of one answer that asks for a piece
 LOG_CHUNK_BYTES = 256 * 1024
 
-
 WHICH = [
     OpenApiParameter("attempt", int, description="Its number. Usual: the last."),
     OpenApiParameter("workload", OpenApiTypes.UUID, description="The attempt by its workload, instead."),
@@ -82,7 +81,7 @@ class JobLog(APIView):
         job = services.get_job(Actor.of(request), number, may="jobs.view")
         assert job.subject
         workload_id = _workload_of(request, job)
-        log = logs.find_log(job.subject, workload_id, whole(request, "rank", 0), _part(request))
+        log = logs.find_log(job.subject, workload_id, whole(request.query_params, "rank", 0), _part(request))
         offset = _start(request, log)
         first_line = lines.line_at(log, offset) if log else 0
         end = _end(request, log, offset, first_line)
@@ -110,23 +109,23 @@ class JobLog(APIView):
 
 def _start(request: ApiRequest, log: Log | None) -> int:
     """Where that begins which is asked for. The log's head is read anew where lines were looked for: it may have grown."""
+    query = request.query_params
     if log is None:
         for name in ("offset", "line", "tail", "tail_lines"):
-            whole(request, name, 0)
+            whole(query, name, 0)
         return 0
-    query = request.query_params
-    places = [whole(request, "offset", 0), log.head_offset - whole(request, "tail", log.head_offset)]
+    places = [whole(query, "offset", 0), log.head_offset - whole(query, "tail", log.head_offset)]
     if "line" in query:
-        places.append(lines.offset_of_line(log, whole(request, "line", 0)))
+        places.append(lines.offset_of_line(log, whole(query, "line", 0)))
     if "tail_lines" in query:
-        places.append(lines.tail_offset(log, whole(request, "tail_lines", 0)))
+        places.append(lines.tail_offset(log, whole(query, "tail_lines", 0)))
     if len(places) > 2:
         log.head_offset = stretches.head_of(log)
     return min(max(places), log.head_offset)
 
 
 def _end(request: ApiRequest, log: Log | None, offset: int, first_line: int) -> int:
-    limit, most_lines = whole(request, "limit", MOST_LOG_BYTES), whole(request, "lines", 0)
+    limit, most_lines = whole(request.query_params, "limit", MOST_LOG_BYTES), whole(request.query_params, "lines", 0)
     if log is None:
         return 0
     end = log.head_offset

@@ -71,7 +71,7 @@ class LogStream(APIView):
 
 def _wanted(request: Request, job: Job) -> Wanted:
     assert job.subject
-    part, rank, resumed = _part(request), whole(request, "rank", 0), _resumed(request)
+    part, rank, resumed = _part(request), whole(request.query_params, "rank", 0), _resumed(request)
     workload_id = _workload_of(request, job, resumed.get("attempt"))
     log = logs.find_log(job.subject, workload_id, rank, part)
     attempt = job.attempts.get(workload=workload_id).number

@@ -53,7 +53,7 @@ class Wait(APIView):
         says neither: ask again.
         """
         job = services.get_job(Actor.of(request), number, may="jobs.view")
-        timeout_s = whole(request, "timeout_s", USUAL_S)
+        timeout_s = whole(request.query_params, "timeout_s", USUAL_S)
         if timeout_s > LONGEST_S:
             raise Invalid({"timeout_s": _("at most %(most)s") % {"most": LONGEST_S}})
         answer = _shown(request, job)  # what is wrong with the query is told before anything is waited for
