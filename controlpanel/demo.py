@@ -6,6 +6,8 @@ import os
 import sys
 from typing import NoReturn
 
+from django.conf import settings
+
 DEFINITION = "digits-tensorflow"
 
 
@@ -18,4 +20,5 @@ def command(project: str) -> list[str]:
 def become(arguments: list[str], *, url: str, token: str) -> NoReturn:
     """This process goes on as the client: who started it ends that, and hears how it ended."""
     sys.stdout.flush()
-    os.execve(arguments[0], arguments, os.environ | {"PANEL_URL": url, "PANEL_TOKEN": token})
+    environment = {"PANEL_URL": url, "PANEL_TOKEN": token, "PYTHONPATH": str(settings.BASE_DIR / "client")}
+    os.execve(arguments[0], arguments, os.environ | environment)

@@ -59,7 +59,9 @@ def _install_packages(list_name: str) -> None:
     if wanted in known or (list_name == "requirements.txt" and _digest([*lists, BASE_DIR / "requirements-dev.txt"]) in known):
         return
     print(f"Installing {list_name} ...", flush=True)
-    _call([str(PYTHON), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-r", str(BASE_DIR / list_name)])
+    install = [str(PYTHON), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    _call([*install, "-r", str(BASE_DIR / list_name)])
+    _call([*install, "--no-deps", "--no-build-isolation", "--editable", str(BASE_DIR / "client")])  # the command tpu-panel
     mark.write_text(wanted)
 
 
