@@ -14,6 +14,7 @@ from asgiref.sync import SyncToAsync, sync_to_async
 from django.db import close_old_connections
 
 _endings: set[Callable[[], Any]] = set()
+_is_ending = threading.Event()  # the process was told to: who is cut off comes again, and may be quicker than the server's door
 
 
 async def release_thread() -> None:
@@ -30,12 +31,14 @@ async def release_thread() -> None:
 
 @contextmanager
 def ended_with_process(end: Callable[[], object]) -> Iterator[None]:
-    """While the block lasts, `end` is called in this event loop as soon as the process is told to end.
+    """While the block lasts, `end` is called in this event loop as soon as the process is told to end; at once when it was.
 
     The server itself only waits for answers, for three seconds, and then cuts them off.
     """
     call = partial(asyncio.get_running_loop().call_soon_threadsafe, end)
     _endings.add(call)
+    if _is_ending.is_set():
+        call()
     try:
         yield
     finally:
@@ -49,9 +52,15 @@ def watch_signals() -> None:
             signal.signal(number, partial(_told, signal.getsignal(number)))
 
 
-def _told(before: Any, number: int, frame: Any) -> None:
+def end_all() -> None:
+    """From any thread, and from a signal's handler."""
     for end in list(_endings):
         end()
+
+
+def _told(before: Any, number: int, frame: Any) -> None:
+    _is_ending.set()
+    end_all()
     if callable(before):
         before(number, frame)
     elif before == signal.SIG_DFL:  # nobody else has heard

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import signal
 import socket
 import threading
 from types import SimpleNamespace
@@ -413,8 +412,15 @@ def test_the_end_of_the_process_ends_a_stream_at_once(job, follow, server):
     append(log_of(job), b"a")
     reader = follow()
     reader.until_bytes(1)
-    long_answers._told(None, signal.SIGTERM, None)
+    long_answers.end_all()
     assert [name for name, _ in reader.rest() if name != "job"] == []  # no last word: come again
+
+
+def test_who_comes_while_the_process_ends_is_told_to_come_again(job, follow, server, monkeypatch):
+    monkeypatch.setattr(long_answers, "_is_ending", threading.Event())
+    append(log_of(job), b"a")
+    long_answers._told(lambda *_: None, 15, None)
+    assert [name for name, _ in follow().rest() if name not in ("log", "job")] == ["attempt"]
 
 
 def test_who_goes_at_once_is_left_at_once(job, follow, server):

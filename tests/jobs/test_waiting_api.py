@@ -142,6 +142,6 @@ def test_who_waits_holds_no_thread(job, server, wait):
 def test_the_end_of_the_process_ends_a_wait_without_an_answer(job, server, wait):
     waiting = wait(timeout_s=20)
     wait_for(lambda: followers(server, job))
-    long_answers._told(None, 15, None)
+    long_answers.end_all()
     answer = waiting.result()
     assert (answer.status_code, answer.content.strip()) == (200, b"")
