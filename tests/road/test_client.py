@@ -193,7 +193,7 @@ def test_the_next_attempt_is_followed_too(world, agent, cli, tmp_path):
         json.dumps(
             {
                 "definition": "command",
-                "parameters": {"command": f"if mkdir {tmp_path}/first; then echo once; exit 3; else echo again; fi"},
+                "parameters": {"command": f"if mkdir {tmp_path}/first 2>/dev/null; then echo once; exit 3; else echo again; fi"},
                 "retries": {"user_code": {"times": 1, "delay_s": 1}},
             }
         )
