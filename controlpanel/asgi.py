@@ -16,10 +16,8 @@ http = get_asgi_application()
 from django.conf import settings  # noqa: E402  needs the variable above
 
 from controlpanel.body_limit import BodyLimit  # noqa: E402
-from monitoring.long_answers import watch_signals  # noqa: E402
 from monitoring.routing import websocket_urlpatterns  # noqa: E402  needs the apps
 
-watch_signals()  # the server has its own handlers by now
 FORM_BYTES = 1024**2  # around the largest file that a form carries
 
 limited = BodyLimit(http, most_bytes=settings.SOURCE_MAX_BYTES + FORM_BYTES)

@@ -35,6 +35,7 @@ def ended_with_process(end: Callable[[], object]) -> Iterator[None]:
 
     The server itself only waits for answers, for three seconds, and then cuts them off.
     """
+    _watch_signals()
     call = partial(asyncio.get_running_loop().call_soon_threadsafe, end)
     _endings.add(call)
     if _is_ending.is_set():
@@ -45,11 +46,16 @@ def ended_with_process(end: Callable[[], object]) -> Iterator[None]:
         _endings.discard(call)
 
 
-def watch_signals() -> None:
-    """Hear of the signals that end the process, besides who hears of them already. In the main thread, once."""
+def _watch_signals() -> None:
+    """Hear of the signals that end the process, besides who hears of them already.
+
+    Not when the application is loaded: uvicorn sets its own handlers before that or after it, as its version has it.
+    """
     if threading.current_thread() is threading.main_thread():
         for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, partial(_told, signal.getsignal(number)))
+            before = signal.getsignal(number)
+            if not (isinstance(before, partial) and before.func is _told):
+                signal.signal(number, partial(_told, before))
 
 
 def end_all() -> None:
