@@ -13,6 +13,7 @@ from controlpanel import home
 
 urlpatterns = [
     path("", home.home, name="home"),
+    path("seen", home.mark_seen, name="home-seen"),
     path("conditions", home.conditions, name="conditions"),
     path("", include(projects.urls.urlpatterns)),
     path("", include(clusters.urls.urlpatterns)),

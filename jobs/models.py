@@ -119,6 +119,9 @@ class Job(models.Model):
         ]
         indexes = [
             models.Index(fields=["project", "-id"], name="job_of_project_newest"),
+            models.Index(fields=["created_by", "-id"], condition=models.Q(ended_at=None), name="job_open_of_person"),
+            models.Index(fields=["created_by", "-ended_at"], condition=~models.Q(ended_at=None), name="job_ended_of_person"),
+            models.Index(fields=["project", "-id"], condition=models.Q(state=JobState.QUEUED), name="job_queued_of_project"),
             models.Index(fields=["retry_at"], condition=~models.Q(retry_at=None), name="job_retry_due"),
         ]
 

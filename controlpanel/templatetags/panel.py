@@ -88,6 +88,11 @@ def status(state: str, word: bool = True) -> SafeString:
     )
 
 
+@register.filter
+def state_word(state: str) -> str:
+    return str(WORDS.get(state, state))
+
+
 # -- Icons ---------------------------------------------------------------------------------------------------
 @register.simple_tag
 def icon(name: str) -> SafeString:
