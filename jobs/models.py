@@ -16,13 +16,30 @@ from monitoring.models import Subject
 from projects.models import Project, slug
 
 
+class JobDefinitionQuerySet(models.QuerySet["JobDefinition"]):
+    def launchable(self) -> JobDefinitionQuerySet:
+        """Without those that are archived."""
+        return self.filter(archived_at=None)
+
+    def with_counts(self) -> JobDefinitionQuerySet:
+        """`version_count`, which is the number of the newest one too: versions count from 1 and none is ever deleted."""
+        return self.annotate(version_count=models.Max("versions__number"))
+
+
 class JobDefinition(models.Model):
-    """Something that can be launched, by name; what it says is in its versions. Made by `definitions.publish`."""
+    """Something that can be launched, by name; what it says is in its versions. Made by `definitions.publish`.
+
+    `title` is that of its newest version. Archived by `definitions.archive`: nobody launches it any more, its jobs stay.
+    """
 
     project = models.ForeignKey(Project, on_delete=models.PROTECT, related_name="definitions")
     slug = models.CharField(max_length=63, validators=[slug])
     title = models.CharField(max_length=100)
     created_at = models.DateTimeField()
+    archived_at = models.DateTimeField(null=True)
+    archived_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")
+
+    objects = JobDefinitionQuerySet.as_manager()
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["project", "slug"], name="definition_once_a_project")]
@@ -40,15 +57,20 @@ class DefinitionVersion(models.Model):
     """One wording of a definition; immutable. Version n+1 is made when the wording changes.
 
     `template` is a Spec whose texts may hold `${parameter}`; `parameters` the JSON Schema of what fills them;
-    `resources` what is asked for and `retries` what is tried again when a launch does not say.
+    `resources` what is asked for and `retries` what is tried again when a launch does not say. What each may be says
+    wording.py; `note` is what its author said of the change. `is_shipped`: it says what the panel shipped when it was made.
     """
 
     definition = models.ForeignKey(JobDefinition, on_delete=models.PROTECT, related_name="versions")
     number = models.PositiveIntegerField()
+    title = models.CharField(max_length=100, default="")
+    description = models.TextField(default="", blank=True)
     template = models.JSONField()
     parameters = models.JSONField()
     resources = models.JSONField()
     retries = models.JSONField(default=dict)
+    note = models.CharField(max_length=200, default="", blank=True)
+    is_shipped = models.BooleanField(default=False)
     created_at = models.DateTimeField()
     created_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")
 
@@ -119,6 +141,7 @@ class Job(models.Model):
         ]
         indexes = [
             models.Index(fields=["project", "-id"], name="job_of_project_newest"),
+            models.Index(fields=["version", "-id"], name="job_of_version_newest"),
             models.Index(fields=["retry_at"], condition=~models.Q(retry_at=None), name="job_retry_due"),
         ]
 

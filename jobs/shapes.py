@@ -37,7 +37,8 @@ class LaunchBody(shapes.Body):
         "labels": {"sweep": "a"},
     }
     project = shapes.Text(help_text="Its slug.")
-    definition = shapes.Text(help_text="The slug of a definition of the project; its newest version is launched.")
+    definition = shapes.Text(help_text="The slug of a definition of the project.")
+    version = shapes.Whole(default=None, allow_null=True, help_text="Of the definition; left out: the newest.")
     parameters = shapes.Object(
         default=dict, help_text="What fills the definition's parameters; those that are left out have their defaults."
     )
@@ -57,6 +58,7 @@ class Launch:
 
     project: str
     definition: str
+    version: int | None
     parameters: dict[str, Any]
     resources: dict[str, Any]
     name: str
