@@ -65,7 +65,7 @@ class WordingBody(shapes.Body):
     retries = shapes.Object(default=dict, help_text="`user_code` and `host_lost`, each with `times` and `delay_s`.")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Wording:
     """What a version says, in the one spelling that makes equal what means the same. Made by `read` and `of`."""
 
@@ -80,6 +80,12 @@ class Wording:
     def of(cls, version: DefinitionVersion) -> Wording:
         said = {name: getattr(version, name) for name in cls.__dataclass_fields__}
         return _plain(said, [one.name for one in Form.of(version.parameters, version.template).fields])
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Wording) and same(self.to_json(), other.to_json())
+
+    def __hash__(self) -> int:
+        return hash(self.title)
 
     def to_json(self) -> dict[str, Any]:
         """As it is stored: the order of parameters, which PostgreSQL does not keep, stands in `x-order`."""
@@ -124,6 +130,20 @@ def read(data: Any) -> Wording:
         raise Invalid(wrong)
     properties = data.get("parameters", {}).get("properties", {})
     return _plain(data, list(dict.fromkeys([*data.get("parameters", {}).get("x-order", []), *properties])))
+
+
+def same(one: Any, other: Any) -> bool:
+    """Whether two values of JSON are the same: 1 and 1.0 are, 1 and true are not, and names have no order."""
+    return json.dumps(_told(one), sort_keys=True) == json.dumps(_told(other), sort_keys=True)
+
+
+def _told(value: Any) -> Any:
+    """PostgreSQL gives 1e22 back as a whole number."""
+    if isinstance(value, Mapping):
+        return {name: _told(part) for name, part in value.items()}
+    if isinstance(value, list):
+        return [_told(part) for part in value]
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def check_known(wording: Wording, project: Project) -> None:
