@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,6 +14,7 @@ from jobs import documents
 from jobs.wording import Wording, same
 
 MISSING: Any = object()
+Code = tuple[str, int, int, int, int]  # difflib's: what happens to which lines of the old and of the new
 SHELL = ["/bin/sh", "-c"]  # what stands before a command that is one text
 CONTEXT = 3  # lines around a changed one
 MOST_COMPARED = 2000  # lines; beyond, what is neither at the beginning nor at the end the same counts as another text
@@ -174,7 +175,7 @@ def _groups(old: list[str], new: list[str]) -> Iterator[list[Line]]:
         yield [Line("skipped", _("%(count)s lines as before") % {"count": len(old) - seen})]
 
 
-def _changes(old: list[str], new: list[str]) -> Iterator[list[tuple[str, int, int, int, int]]]:
+def _changes(old: list[str], new: list[str]) -> Iterable[list[Code]]:
     """difflib takes the square of the length, or worse: what is the same at both ends is not given to it."""
     head = _same(old, new)
     tail = _same(old[head:][::-1], new[head:][::-1])
@@ -188,7 +189,7 @@ def _changes(old: list[str], new: list[str]) -> Iterator[list[tuple[str, int, in
         whole.insert(0, ("equal", 0, head, 0, head))
     if tail:
         whole.append(("equal", len(old) - tail, len(old), len(new) - tail, len(new)))
-    return _grouped(whole)
+    return _Compared(whole).get_grouped_opcodes(CONTEXT)
 
 
 def _same(old: list[str], new: list[str]) -> int:
@@ -201,11 +202,15 @@ def _same(old: list[str], new: list[str]) -> int:
     return count
 
 
-def _grouped(codes: list[tuple[str, int, int, int, int]]) -> Iterator[list[tuple[str, int, int, int, int]]]:
-    """Runs with CONTEXT around them, as difflib's own get_grouped_opcodes makes them of a whole comparison."""
-    matcher = difflib.SequenceMatcher(None, [], [])
-    matcher.opcodes = codes  # type: ignore[assignment]
-    return matcher.get_grouped_opcodes(CONTEXT)
+class _Compared(difflib.SequenceMatcher):  # type: ignore[type-arg]
+    """A comparison that is done already, for get_grouped_opcodes."""
+
+    def __init__(self, codes: list[Code]) -> None:
+        super().__init__(None, [], [])
+        self._codes = codes
+
+    def get_opcodes(self) -> list[Any]:
+        return self._codes
 
 
 # -- Two people ----------------------------------------------------------------------------------------------
@@ -235,8 +240,8 @@ def _merge(base: Any, mine: Any, theirs: Any, path: str, both: list[str]) -> Any
     order = [*theirs, *mine] if list(mine) == list(known) else [*mine, *theirs]
     found = {}
     for name in dict.fromkeys(order):
-        parts = (one.get(name, MISSING) for one in (known, mine, theirs))
-        value = _merge(*parts, f"{path}.{name}" if path else name, both)
+        old, my, their = (one.get(name, MISSING) for one in (known, mine, theirs))
+        value = _merge(old, my, their, f"{path}.{name}" if path else name, both)
         if value is not MISSING:
             found[name] = value
     return found

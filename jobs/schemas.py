@@ -194,6 +194,8 @@ def _of_a_part(schema: Mapping[str, Any], path: str) -> Iterator[tuple[str, str]
     if "$schema" in schema and path != ROOT:
         yield f"{path}.$schema", _("only the whole schema may say it")
     yield from _words(schema, path)
+    if schema.get("enum") == []:
+        yield f"{path}.enum", _("at least one value is needed")
     for least, most in RANGES:
         if least in schema and most in schema and schema[least] > schema[most]:
             yield f"{path}.{most}", _("it is less than %(least)s") % {"least": least}
