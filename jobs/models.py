@@ -21,9 +21,10 @@ class JobDefinitionQuerySet(models.QuerySet["JobDefinition"]):
         """Without those that are archived."""
         return self.filter(archived_at=None)
 
-    def with_counts(self) -> JobDefinitionQuerySet:
-        """`version_count`, which is the number of the newest one too: versions count from 1 and none is ever deleted."""
-        return self.annotate(version_count=models.Max("versions__number"))
+    def with_newest(self) -> JobDefinitionQuerySet:
+        """`newest_id`, that of its newest version, which `definition_listing.fetch_newest` makes `newest`."""
+        versions = DefinitionVersion.objects.filter(definition=models.OuterRef("pk")).order_by("-number")
+        return self.annotate(newest_id=models.Subquery(versions.values("pk")[:1]))
 
 
 class JobDefinition(models.Model):
@@ -38,6 +39,8 @@ class JobDefinition(models.Model):
     created_at = models.DateTimeField()
     archived_at = models.DateTimeField(null=True)
     archived_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")
+    newest_id: int
+    newest: DefinitionVersion
 
     objects = JobDefinitionQuerySet.as_manager()
 
@@ -46,11 +49,6 @@ class JobDefinition(models.Model):
 
     def __str__(self) -> str:
         return self.slug
-
-    @property
-    def newest(self) -> DefinitionVersion:
-        """Of its versions, which a list prefetches."""
-        return max(self.versions.all(), key=lambda version: version.number)
 
 
 class DefinitionVersion(models.Model):

@@ -306,24 +306,3 @@ class FetchAnswer(shapes.Answer):
 
     def get_sentence(self, fetch: Fetch) -> str:
         return fetches.why_it_waits(fetch)
-
-
-class DefinitionAnswer(shapes.Answer):
-    """Of a definition read with its project and versions: what its newest version says."""
-
-    example: ClassVar = {
-        "slug": "command",
-        "title": "Command",
-        "project": "first-project",
-        "version": 1,
-        "parameters": {"type": "object", "properties": {"command": {"type": "string"}}, "required": ["command"]},
-        "resources": {"accelerator": "cpu", "chips": 1},
-        "retries": {},
-    }
-    slug = serializers.CharField()
-    title = serializers.CharField()
-    project = serializers.CharField(source="project.slug")
-    version = serializers.IntegerField(source="newest.number")
-    parameters = serializers.DictField(source="newest.parameters", help_text="JSON Schema.")
-    resources = serializers.DictField(source="newest.resources")
-    retries = serializers.DictField(source="newest.retries")

@@ -29,4 +29,9 @@ api_urlpatterns = [
     path("jobs/<int:number>/metrics", metric_api.Metrics.as_view()),
     path("jobs/<int:number>/metrics/lines", metric_api.MetricLines.as_view()),
     path("definitions", definition_api.Definitions.as_view()),
+    path("definitions/<str:project>/<str:slug>", definition_api.OneDefinition.as_view()),
+    path("definitions/<str:project>/<str:slug>/versions", definition_api.Versions.as_view()),
+    path("definitions/<str:project>/<str:slug>/versions/<int:number>", definition_api.OneVersion.as_view()),
+    path("definitions/<str:project>/<str:slug>/comparison", definition_api.Comparison.as_view()),
+    path("definitions/<str:project>/<str:slug>/archival", definition_api.Archival.as_view()),
 ]

@@ -23,7 +23,7 @@ from jobs.retries import Policy
 from jobs.schema_form import Form
 from jobs.shapes import is_readable, is_storable
 from projects import shapes
-from projects.errors import Invalid, NotFound
+from projects.errors import Invalid
 from projects.models import Project
 
 MOST_TITLE = 100
@@ -35,7 +35,7 @@ MOST_CHIPS = 10_000
 class WordingBody(shapes.Body):
     """What a version of a definition says."""
 
-    example: ClassVar = {
+    example: ClassVar[dict[str, Any]] = {
         "title": "Train ViT",
         "description": "On the team's own images.",
         "template": {
@@ -157,12 +157,12 @@ def check_known(wording: Wording, project: Project) -> None:
         known = ", ".join(runtimes.names())
         wrong["template.runtime.name"] = _("there is no such runtime; known are %(known)s") % {"known": known}
     source = wording.template.get("source", {"kind": "none"})
-    if source["kind"] in ("recipe", "archive") and not any(PLACE.search(text) for text in source.values()):
+    if source["kind"] == "recipe" and not PLACE.search(source["name"]) and source["name"] not in sources.recipes():
+        known = ", ".join(sources.recipes())
+        wrong["template.source.name"] = _("there is no such recipe; known are %(known)s") % {"known": known}
+    if source["kind"] == "archive" and not PLACE.search(source["digest"]):
         try:
-            sources.pin(source, project=project)
-        except NotFound:
-            known = ", ".join(sources.recipes())
-            wrong["template.source.name"] = _("there is no such recipe; known are %(known)s") % {"known": known}
+            sources.uploaded(project, source["digest"])
         except Invalid as refused:
             wrong |= {f"template.{path}": why for path, why in refused.fields.items()}
     cluster, accelerator = wording.resources.get("cluster", ""), wording.resources.get("accelerator", "")
