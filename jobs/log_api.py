@@ -27,7 +27,6 @@ from projects.queries import whole
 MOST_LOG_BYTES = 4 * 1024 * 1024  # of one answer that asks for a piece
 LOG_CHUNK_BYTES = 256 * 1024
 
-
 WHICH = [
     OpenApiParameter("attempt", int, description="Its number. Usual: the last."),
     OpenApiParameter("workload", OpenApiTypes.UUID, description="The attempt by its workload, instead."),
@@ -68,11 +67,12 @@ class JobLog(APIView):
         job = services.get_job(Actor.of(request), number, may="jobs.view")
         assert job.subject
         workload_id = _workload_of(request, job)
-        log = logs.find_log(job.subject, workload_id, whole(request, "rank", 0), _part(request))
+        log = logs.find_log(job.subject, workload_id, whole(request.query_params, "rank", 0), _part(request))
         head = log.head_offset if log else 0
-        tail = whole(request, "tail", head)
-        offset = min(max(whole(request, "offset", 0), head - tail), head)
-        end = min(head, offset + min(whole(request, "limit", MOST_LOG_BYTES), MOST_LOG_BYTES) if _is_cut(request) else head)
+        tail = whole(request.query_params, "tail", head)
+        offset = min(max(whole(request.query_params, "offset", 0), head - tail), head)
+        limit = min(whole(request.query_params, "limit", MOST_LOG_BYTES), MOST_LOG_BYTES)
+        end = min(head, offset + limit) if _is_cut(request) else head
         gaps = logs.gaps(log, offset, end) if log and log.dropped_bytes else []
         return StreamingHttpResponse(
             _bytes(log, offset, end) if log else _nothing(),
