@@ -111,7 +111,7 @@ class Versions(APIView):
         """The versions of a definition, newest first."""
         definition = definitions.get_definition(Actor.of(request), project, slug, may="project.view")
         query, limit = f"versions of {definition.pk}", limit_of(request.query_params)
-        cursor = Cursor.read(request.query_params.get("cursor", ""), query=query, kinds=[int])
+        cursor = Cursor.read(request.query_params.get("cursor", ""), query=query)
         rows = definition.versions.select_related("created_by").order_by("-number")
         found = list((rows.filter(number__lt=cursor.place[0]) if cursor else rows)[: limit + 1])
         shown = found[:limit]
@@ -173,8 +173,8 @@ class Comparison(APIView):
     def get(self, request: Request, project: str, slug: str) -> Response:
         """What two versions of a definition differ in, field by field."""
         definition = definitions.get_definition(Actor.of(request), project, slug, may="project.view")
-        before = definitions.version_of(definition, whole(request, "from", 0))
-        after = definitions.version_of(definition, whole(request, "to", 0) or None)
+        before = definitions.version_of(definition, whole(request.query_params, "from", 0))
+        after = definitions.version_of(definition, whole(request.query_params, "to", 0) or None)
         found = differences.between(Wording.of(before), Wording.of(after))
         return shapes.many(DifferenceAnswer, request, found, more={"from": before.number, "to": after.number})
 

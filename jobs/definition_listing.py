@@ -59,7 +59,7 @@ class Page:
         if wrong:
             raise Invalid(wrong)
         page = cls(project=one["project"], text=one["text"], archived=one["archived"], limit=limit)
-        cursor = Cursor.read(query.get("cursor", ""), query=page.address(), kinds=[str, str])
+        cursor = Cursor.read(query.get("cursor", ""), query=page.address())
         return replace(page, cursor=cursor)
 
     def address(self, **more: Any) -> str:

@@ -8,7 +8,7 @@ import pytest
 from django.test import Client
 
 from jobs import urls
-from jobs.models import DefinitionVersion, JobDefinition
+from jobs.models import DefinitionVersion, Job, JobDefinition
 from projects.models import AuditEntry
 from tests.factories import a_definition, a_job, a_project, a_team
 
@@ -293,3 +293,19 @@ def test_who_may_what(script, vision, who, reads, writes):
 def test_nobody_may_nothing(vision):
     for method, path in addresses():
         assert told(getattr(Client(), method)(path)) == (401, "not-signed-in")
+
+
+# -- Launching a version ---------------------------------------------------------------------------------------
+
+
+def test_a_launch_gets_the_version_that_it_names_or_the_newest(script, vision):
+    a_definition(project=vision.project, title="Second")
+    member, body = script(vision.member), {"project": "vit", "definition": "command", "parameters": {"command": "true"}}
+    launched = [member.post("/api/v1/jobs", body | more).json()["version"] for more in ({"version": 1}, {"version": None}, {})]
+    assert launched == [1, 2, 2]
+    for number in (3, 10**30):
+        assert told(member.post("/api/v1/jobs", body | {"version": number})) == (404, "no-such-version")
+    for number in (0, "1", True, 1.5):
+        refused = member.post("/api/v1/jobs", body | {"version": number})
+        assert (told(refused), list(refused.json()["details"])) == ((422, "invalid"), ["version"])
+    assert Job.objects.count() == 3
