@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from copy import deepcopy
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from django.http import QueryDict
@@ -88,6 +89,10 @@ class Editor:
         else:
             editor.text = sent.get("text", "").replace("\r\n", "\n")
         return editor
+
+    def copy(self) -> Editor:
+        """Whose problems stand at none of its fields."""
+        return replace(self, form=deepcopy(self.form), problems=[])
 
     # -- The two ways to see it --------------------------------------------------------------------------------------
 
