@@ -166,7 +166,13 @@ def _merge(request: HttpRequest, by: Actor, editor: Editor) -> HttpResponse:
     merged = differences.merge(Wording.of(base), editor.wording, Wording.of(newest))
     editor.show(merged.document, editor.view)
     editor.base = newest.number
-    return _page(request, by, editor, is_posted=True, merged={"number": newest.number, "both": merged.both})
+    return _page(
+        request,
+        by,
+        editor,
+        is_posted=True,
+        merged={"number": newest.number, "both": [differences.title_of(path) for path in merged.both]},
+    )
 
 
 # -- The page ------------------------------------------------------------------------------------------------
