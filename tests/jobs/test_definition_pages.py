@@ -297,6 +297,11 @@ def test_it_is_seen_as_form_as_yaml_and_as_json_and_nothing_is_lost(as_, vision)
     page = browser.post(EDIT, as_text() | {"to": "yaml"})
     editor = page.context["editor"]
     assert (editor.view, "epochs:" in editor.text, page.status_code) == ("yaml", True, 200)
+    assert re.findall(r'name="to" value="(\w+)" aria-pressed="(\w+)"', text_of(page)) == [
+        ("form", "false"),
+        ("yaml", "true"),
+        ("json", "false"),
+    ]
     editor = browser.post(EDIT, as_text(editor.text, view="yaml") | {"to": "form"}).context["editor"]
     assert (editor.view, editor.form.document()) == ("form", TRAIN)
     assert DefinitionVersion.objects.count() == 1
