@@ -16,6 +16,7 @@ behave("form[data-definition-draft]", (form) => {
     else draft.keep(now);
   };
   const kept = draft.read();
+  if (form.dataset.focus) document.getElementById(form.dataset.focus)?.focus(); // where the click that was answered leads
   if ("posted" in form.dataset) save(); // the answer has what was sent
   else if (kept && JSON.stringify(kept) !== asDrawn) onceReady(() => restore(form, kept));
   form.addEventListener("input", save);
