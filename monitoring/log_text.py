@@ -21,7 +21,7 @@ ESCAPE = re.compile(
 )
 LAST_RETURNS = re.compile(rb"(?<!\r)\r++(?=\n|\Z)")
 CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ufeff]")
-TURNING = re.compile("[\u200e\u200f\u202a-\u202e\u2066-\u2069]")  # would make text read in another order than it stands
+TURNING = re.compile("[\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]")  # log_text.js says why
 
 
 @dataclass(frozen=True)
@@ -57,9 +57,11 @@ def raw_spans(line: bytes, spans: list[Span]) -> list[Span]:
 
 def shown(line: bytes, spans: list[Span]) -> Shown:
     """`line` is plain and without its line end, `spans` are in order and of its bytes."""
-    first = spans[0][0] if spans else len(line)
-    start, end = line.rfind(b"\r", 0, first) + 1, line.find(b"\r", first)
-    state = line[start : end if end >= 0 else len(line)]
+    start, end = _state(line, spans[0][0] if spans else len(line))
+    if not spans:
+        while start and not _read(line[start:end]):  # nothing was written over it
+            start, end = _state(line, start - 1)
+    state = line[start:end]
     parts, place = list[tuple[str, bool]](), 0
     for span in spans:
         from_, to = max(span[0] - start, place), min(span[1] - start, len(state))
@@ -67,7 +69,13 @@ def shown(line: bytes, spans: list[Span]) -> Shown:
             parts += [(_read(state[place:from_]), False), (_read(state[from_:to]), True)]
             place = to
     parts.append((_read(state[place:]), False))
-    return _cut(parts, is_last_state=end < 0)
+    return _cut(parts, is_last_state=not _read(line[end:]))
+
+
+def _state(line: bytes, place: int) -> Span:
+    """Of the state at this place."""
+    end = line.find(b"\r", place)
+    return line.rfind(b"\r", 0, place) + 1, end if end >= 0 else len(line)
 
 
 def _cut(parts: list[tuple[str, bool]], *, is_last_state: bool) -> Shown:
