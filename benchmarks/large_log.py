@@ -50,13 +50,14 @@ def fill(environment: dict[str, str], job: int, lines: int, *, rank: int = 0, co
 
 
 def store(job: int, lines: int, *, rank: int, copy: Path | None) -> dict[str, int]:
+    from django.db import transaction
+
     from jobs.models import Job
     from monitoring import logs, objects
-    from monitoring.models import Log, LogSegment
+    from monitoring.models import Log, LogPiece, LogSegment
 
     found = Job.objects.select_related("subject").get(pk=job)
     log = logs.open_log(subject=found.subject, workload_id=found.workload_id, rank=rank, part="output")
-    LogSegment.objects.filter(log=log).delete()
     offset, line, rows = 0, 0, list[Any]()
     with ExitStack() as files:
         file = files.enter_context(copy.open("wb")) if copy else None
@@ -80,9 +81,12 @@ def store(job: int, lines: int, *, rank: int, copy: Path | None) -> dict[str, in
                 )
             )
             offset, line = offset + len(data), line + count
-    LogSegment.objects.bulk_create(rows, batch_size=500)
     ends = {"head_offset": offset, "sealed_offset": offset, "sealed_lines": line, "final_offset": offset}
-    Log.objects.filter(pk=log.pk).update(**ends)
+    with transaction.atomic():  # in place of what the job has printed itself
+        LogPiece.objects.filter(log=log).delete()
+        LogSegment.objects.filter(log=log).delete()
+        LogSegment.objects.bulk_create(rows, batch_size=500)
+        Log.objects.filter(pk=log.pk).update(**ends)
     return {"bytes": offset, "lines": line, "first_ms": FIRST_MS, "last_ms": FIRST_MS + line * 1000 // LINES_A_SECOND}
 
 
