@@ -217,7 +217,7 @@ REST_FRAMEWORK = {
 }
 SPECTACULAR_SETTINGS = {
     "TITLE": "TPU control panel",
-    "DESCRIPTION": "Launch jobs on shared TPU hosts, follow them, and see to hosts. Whatever the pages can do, this can.",
+    "DESCRIPTION": "Launch jobs on shared TPU hosts, follow them, and see to hosts.",
     "VERSION": "1",
     "SERVE_INCLUDE_SCHEMA": False,
     "SCHEMA_PATH_PREFIX": "/api/v1",

@@ -124,7 +124,7 @@ class Events(APIView):
         """What has happened to a job, in order; at most 500 at once."""
         job = services.get_job(Actor.of(request), number, may="jobs.view")
         assert job.subject
-        found = events.since(job.subject, whole(request, "since", 0), MOST_EVENTS)
+        found = events.since(job.subject, whole(request.query_params, "since", 0), MOST_EVENTS)
         return shapes.many(EventAnswer, request, found, more={"head": job.subject.seq})
 
 

@@ -23,7 +23,7 @@ MOST_FILES_A_PAGE = 1000
 class Files(APIView):
     @extend_schema(
         operation_id="list_job_files",
-        parameters=shapes.PAGED,
+        parameters=[shapes.FIELDS, shapes.CURSOR, OpenApiParameter("limit", int, description="From 1 to 1000, as without it.")],
         responses=shapes.listed(
             FileAnswer,
             has_more=serializers.BooleanField(help_text="Some rank has more files than are told of."),
@@ -35,7 +35,7 @@ class Files(APIView):
         job = services.get_job(Actor.of(request), number, may="jobs.view")
         limit = limit_of(request.query_params, usual=MOST_FILES_A_PAGE, most=MOST_FILES_A_PAGE)
         query = f"files of {job.pk}"
-        after = Cursor.read(request.query_params.get("cursor", ""), query=query, kinds=[int])
+        after = Cursor.read(request.query_params.get("cursor", ""), query=query)
         found = list(files.of_job(job).filter(pk__gt=after.place[0] if after else 0).order_by("pk")[: limit + 1])
         shown = found[:limit]
         return shapes.many(

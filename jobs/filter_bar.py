@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
+
+from django.utils.translation import gettext as _
 
 from clusters.models import Cluster
 from jobs import filters
@@ -94,6 +97,25 @@ class FilterBar:
         """Those that are asked for; each link asks no longer for its own."""
         texts = (f"{key}={value}" for key, value in self.wanted.labels)
         return [Link(text, self.wanted.without("label", text).address(**self._page.more())) for text in texts]
+
+    @property
+    def times(self) -> list[tuple[str, str, Link]]:
+        """(name, value, link that asks no longer for it) of when they were launched: said in the address alone."""
+        words = {
+            "since": _("launched within %(value)s"),
+            "created_after": _("launched from %(value)s"),
+            "created_before": _("launched before %(value)s"),
+        }
+        asked = [(name, getattr(self.wanted, name)) for name in words if getattr(self.wanted, name)]
+        return [
+            (name, value, Link(words[name] % {"value": value}, self.wanted.without(name, value).address(**self._page.more())))
+            for name, value in asked
+        ]
+
+    @property
+    def kept(self) -> Mapping[str, Any]:
+        """What the form sends along, though it has no field for it."""
+        return self._page.more()
 
     @property
     def is_active(self) -> bool:

@@ -129,11 +129,11 @@ def matching(wanted: Filter, by: Actor, *, now: datetime) -> Any:  # a JobQueryS
 
 
 def _moment(text: str) -> datetime | None:
-    """None: it is none."""
+    """In UTC, which it is where it names no zone; None: it is none, or none that UTC has a year for."""
     try:
         found = datetime.fromisoformat(text)
-        return found if found.tzinfo else found.replace(tzinfo=UTC)
-    except ValueError:
+        return found.astimezone(UTC) if found.tzinfo else found.replace(tzinfo=UTC)
+    except (ValueError, OverflowError):
         return None
 
 

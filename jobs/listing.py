@@ -50,10 +50,6 @@ class Order:
         return f"-{self.name}" if self.is_down else self.name
 
     @property
-    def opposite(self) -> Order:
-        return Order(self.name, not self.is_down)
-
-    @property
     def _column(self) -> str:
         return ORDERS[self.name]
 
@@ -63,10 +59,6 @@ class Order:
             return ["-pk" if self.is_down else "pk"]
         column = F(self._column)
         return [column.desc(nulls_last=True) if self.is_down else column.asc(nulls_last=True), "-pk"]
-
-    @property
-    def kinds(self) -> list[Any]:
-        return [int] if self._column == "pk" else [(str, type(None)), int]
 
     def place(self, job: Job) -> tuple[Any, ...]:
         """What a cursor after `job` holds."""
@@ -82,7 +74,7 @@ class Order:
         if value is None:
             return Q(**{column: None, "pk__lt": number})
         if self.name != "name":
-            value = _moment(value)
+            value = datetime.fromisoformat(value)
         beyond = Q(**{f"{column}__{'lt' if self.is_down else 'gt'}": value}) | Q(**{column: value, "pk__lt": number})
         return beyond if self.name == "name" else beyond | Q(**{column: None})
 
@@ -113,7 +105,7 @@ class Page:
         if wrong:
             raise Invalid(wrong)
         page = cls(**read)
-        return cls(**read, cursor=Cursor.read(query.get("cursor", ""), query=page.query, kinds=page.order.kinds))
+        return cls(**read, cursor=Cursor.read(query.get("cursor", ""), query=page.query))
 
     @property
     def query(self) -> str:
@@ -138,10 +130,3 @@ def jobs_of_page(page: Page, by: Actor, *, now: datetime) -> tuple[list[Job], Cu
     jobs = list(rows[: page.limit + 1])
     shown = jobs[: page.limit]
     return shown, Cursor(page.order.place(shown[-1]), page.query) if len(jobs) > page.limit else None
-
-
-def _moment(text: str) -> datetime:
-    try:
-        return datetime.fromisoformat(text)
-    except ValueError:
-        raise Invalid({"cursor": _("no cursor that an answer had as next_cursor")}) from None

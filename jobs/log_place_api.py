@@ -78,7 +78,10 @@ class LogTimes(APIView):
         further in what is old.
         """
         log, _workload_id = chosen(request, number)
-        offset, limit = whole(request, "offset", 0), min(whole(request, "limit", MOST_BYTES), MOST_BYTES)
+        offset, limit = (
+            whole(request.query_params, "offset", 0),
+            min(whole(request.query_params, "limit", MOST_BYTES), MOST_BYTES),
+        )
         times = log_times.marks_around(log, offset, offset + limit) if log else []
         return Response(LogTimesAnswer({"first_ms": log_times.first_ms(log) if log else None, "times": times}).data)
 
@@ -87,7 +90,7 @@ def _offset(request: Request, log: Log | None) -> int:
     """Raises Invalid unless the query says a line or a moment."""
     query = request.query_params
     if "line" in query and "at" not in query:
-        line = whole(request, "line", 0)
+        line = whole(request.query_params, "line", 0)
         return min(lines.offset_of_line(log, line), max(log.head_offset - 1, 0)) if log else 0
     if "at" in query and "line" not in query:
         try:

@@ -10,6 +10,7 @@ from uuid import UUID
 from monitoring import metrics
 from monitoring.models import Subject
 from projects.errors import Invalid
+from projects.queries import whole
 
 MOST_BUCKETS = 2000
 
@@ -30,9 +31,9 @@ class LinesQuery:
         by = query.get("by", "step")
         if by not in ("step", "wall"):
             raise Invalid({"by": "step or wall is needed."})
-        start, end = (_whole(query, side) if side in query else None for side in ("start", "end"))
-        buckets = _whole(query, "buckets") if "buckets" in query else 500
-        return cls(query.get("name", ""), by, start, end, buckets=max(1, min(buckets, MOST_BUCKETS)))
+        start, end = (whole(query, side, 0) if side in query else None for side in ("start", "end"))
+        buckets = max(1, min(whole(query, "buckets", 500), MOST_BUCKETS))
+        return cls(query.get("name", ""), by, start, end, buckets)
 
 
 def all_series(subject: Subject, attempts: Mapping[UUID, int]) -> dict[str, Any]:
@@ -56,10 +57,3 @@ def lines(subject: Subject, query: LinesQuery, attempts: Mapping[UUID, int]) -> 
             for line in found
         ],
     }
-
-
-def _whole(query: Mapping[str, str], name: str) -> int:
-    text = query[name]
-    if not text.isdecimal() or len(text) > 18:
-        raise Invalid({name: "A whole number from 0 is needed."})
-    return int(text)

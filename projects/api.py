@@ -103,7 +103,7 @@ class Me(APIView):
 
 
 class Tokens(APIView):
-    @extend_schema(operation_id="list_tokens", responses=shapes.listed(TokenAnswer))
+    @extend_schema(operation_id="list_tokens", parameters=[shapes.FIELDS], responses=shapes.listed(TokenAnswer))
     def get(self, request: Request) -> Response:
         """One's own tokens, newest first, the revoked ones too."""
         return shapes.many(TokenAnswer, request, tokens.of(_person(request)))
@@ -127,7 +127,7 @@ class OneToken(APIView):
 
 
 class Projects(APIView):
-    @extend_schema(operation_id="list_projects", responses=shapes.listed(ProjectAnswer))
+    @extend_schema(operation_id="list_projects", parameters=[shapes.FIELDS], responses=shapes.listed(ProjectAnswer))
     def get(self, request: Request) -> Response:
         """The projects of one's teams."""
         actor = Actor.of(request)
@@ -145,7 +145,7 @@ class Projects(APIView):
 
 
 class Secrets(APIView):
-    @extend_schema(operation_id="list_secrets", responses=shapes.listed(SecretAnswer))
+    @extend_schema(operation_id="list_secrets", parameters=[shapes.FIELDS], responses=shapes.listed(SecretAnswer))
     def get(self, request: Request, slug: str) -> Response:
         """The names of a project's secrets: whoever launches needs them, nobody reads a value back."""
         project = get_project(Actor.of(request), slug, may="project.view")

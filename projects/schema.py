@@ -34,7 +34,6 @@ ERRORS = {
     "413": "The body is too large.",
     "415": "The body is of a type that is not taken.",
     "422": "A parameter or a field is wrong; `details` says which.",
-    "429": "Too many requests; Retry-After says when to go on.",
 }
 OF_FORMATS = {
     "date-time": "2026-03-01T12:00:00Z",

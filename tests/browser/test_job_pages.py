@@ -43,7 +43,7 @@ def test_what_was_watched_live_is_what_a_fresh_load_shows(world, a_person):
     person = a_person()
     number = world.launch("for i in $(seq 1 50); do echo line $i; sleep 0.02; done; printf 'no end'")
     page = person.open(f"/jobs/{number}")
-    expect(page.locator("#job-header")).to_contain_text("succeeded", timeout=20_000)
+    expect(page.locator(SHOWN[0])).to_have_text("succeeded", timeout=20_000)
     expect(page.locator("[data-log-view]")).to_contain_text("no end")
     live = [page.locator(shown).inner_text() for shown in SHOWN]
     page.reload()
@@ -69,7 +69,7 @@ def test_a_page_that_slept_while_its_panel_came_anew_wakes_to_what_a_fresh_load_
     world.wait(number)
     assert world.complete_log(number).endswith(b"line 2000\n")
     devtools.send("Page.setWebLifecycleState", {"state": "active"})
-    expect(page.locator("#job-header")).to_contain_text("failed", timeout=20_000)
+    expect(page.locator(SHOWN[0])).to_have_text("failed", timeout=20_000)  # the time line, fetched by itself, says it earlier
     expect(page.locator("[data-log-view]")).to_contain_text("line 2000", timeout=20_000)
     expect(page.locator("[data-connection]").first).to_contain_text("live", timeout=20_000)
     person.complaints.clear()  # the browser's lines for a panel that was away
@@ -85,7 +85,7 @@ def test_while_a_runtime_is_built_its_words_are_the_log_and_stay_it_when_that_fa
     page.goto(f"{world.url}/jobs/{world.launch_of('broken', {'command': 'true'})}")
     log = page.locator("[data-log-view]")
     expect(log).to_contain_text("no-such-package-anywhere was not found", timeout=60_000)
-    expect(page.locator("#job-header")).to_contain_text("failed", timeout=60_000)  # uv has said why, and ends yet
+    expect(page.locator(SHOWN[0])).to_have_text("failed", timeout=60_000)  # uv has said why, and ends yet
     page.reload()
     expect(log).to_contain_text("no-such-package-anywhere was not found")
 

@@ -130,6 +130,8 @@ def test_me_is_who_asks(vision, script, jobs):
         ("since=1y", ["since"]),
         ("since=-1d", ["since"]),
         ("created_after=monday&created_before=2026-13-01", ["created_after", "created_before"]),
+        ("created_after=0001-01-01T00:00%2B14:00", ["created_after"]),
+        ("created_before=9999-12-31T23:59-14:00", ["created_before"]),
     ],
 )
 def test_what_no_job_could_be_is_told(vision, script, jobs, query, fields):
@@ -174,6 +176,15 @@ def test_a_filtered_list_goes_on_at_its_cursor(vision, script, listed):
     assert older.startswith("?state=queued&amp;label=odd%3D1&amp;limit=2&amp;cursor=")
     assert [job.pk for job in browser.get(f"/jobs{html.unescape(older)}").context["jobs"]] == odd[2:]
     assert 'data-refresh="/jobs?state=queued&amp;label=odd%3D1&amp;limit=2"' in text
+
+
+def test_what_the_form_has_no_field_for_is_kept_and_said(vision, jobs):
+    browser = Client()
+    browser.force_login(vision.viewer)
+    text = browser.get("/jobs?since=4w&created_before=2100-01-01&sort=-ended&limit=7").content.decode()
+    for name, value in (("since", "4w"), ("created_before", "2100-01-01"), ("sort", "-ended"), ("limit", "7")):
+        assert f'<input type="hidden" name="{name}" value="{value}">' in text
+    assert "launched within 4w" in text and 'href="?created_before=2100-01-01&amp;sort=-ended&amp;limit=7"' in text
 
 
 ALL = "state=queued&owner=member&definition=command&accelerator=cpu&cluster=local&label=a%3D1&text=train&project=vit"

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from jobs.listing import Page, jobs_of_page
 from jobs.models import Job
 from projects.actors import Actor
+from projects.errors import Invalid
 from tests.factories import NOON, a_job
 
 pytestmark = pytest.mark.django_db
@@ -76,8 +77,6 @@ def test_jobs_are_found_by_when_they_were_launched(vision, jobs):
 
 @given(text=st.text(max_size=40), sort=st.sampled_from(["", "-started", "name"]))
 def test_a_cursor_that_somebody_made_up_is_refused_or_of_this_query(text, sort):
-    from projects.errors import Invalid
-
     query = QueryDict(mutable=True)
     query.update({"cursor": text, "sort": sort})
     try:
