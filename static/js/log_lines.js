@@ -95,8 +95,11 @@ export class LogLines {
     this.append(bytes.subarray(skipped));
   }
 
-  /** Bytes that follow `end`; returns how many lines were added and how many let go at the top. */
-  append(bytes) {
+  /**
+   * Bytes that follow `end`; returns how many lines were added and how many let go at the top. The line with the id `kept`, if
+   * any, stays: where there is no room for it and all of these, lines at the bottom are let go instead.
+   */
+  append(bytes, kept = Infinity) {
     if (this.isDetached) {
       this.#decoder = new LineDecoder(this.end);
       this.isDetached = false;
@@ -110,7 +113,7 @@ export class LogLines {
       this.#chars += weight(line);
     }
     this.version += 1;
-    return { added: added.length, dropped: this.#cutTop() };
+    return { added: added.length, dropped: this.#cutTop(kept) };
   }
 
   /** Bytes from `offset` up to `start`; returns how many lines were added. Lines at the bottom go when there are too many. */
@@ -143,12 +146,18 @@ export class LogLines {
 
   #firstNumber = null; // of the line at `start`, while there is none yet
 
-  #cutTop() {
+  #cutTop(kept) {
     if (this.lines.length <= this.#max + SLACK && this.#chars <= MOST_CHARS * 1.1) return 0;
     let dropped = Math.max(0, this.lines.length - this.#max);
-    for (let i = 0; i < dropped; i++) this.#chars -= weight(this.lines[i]);
-    while (this.#chars > MOST_CHARS && this.lines.length - dropped > LEAST_LINES) this.#chars -= weight(this.lines[dropped++]);
+    let chars = this.#chars;
+    for (let i = 0; i < dropped; i++) chars -= weight(this.lines[i]);
+    while (chars > MOST_CHARS && this.lines.length - dropped > LEAST_LINES) chars -= weight(this.lines[dropped++]);
     if (!dropped) return 0;
+    if (this.first + dropped > kept) {
+      this.#cutBottom();
+      return 0;
+    }
+    this.#chars = chars;
     this.lines.splice(0, dropped);
     this.first += dropped;
     this.start = this.lines[0].offset;

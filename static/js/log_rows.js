@@ -42,6 +42,7 @@ export class LogRows {
     const place = this.place();
     this.#view.toggleAttribute("data-wrapped", isWrapped);
     this.clear();
+    this.#space.style.width = ""; // of the widest line, when it went beyond the edge
     this.#heights.columns = isWrapped ? this.#columns() : 0;
     if (this.#lines) this.goTo(this.#lines, place);
     this.#view.scrollLeft = 0;
@@ -86,10 +87,12 @@ export class LogRows {
     return isNew;
   }
 
+  /** Letters in a row of text. A box may be parts of a pixel narrower than the whole pixels that are told of it. */
   #columns() {
-    const left = this.#rows.firstElementChild?.lastElementChild.offsetLeft ?? 80;
+    const text = this.#rows.firstElementChild?.lastElementChild;
+    const width = text ? text.getBoundingClientRect().width : this.#view.clientWidth - 80 - RIGHT;
     const letter = this.#probe.getBoundingClientRect().width / 100;
-    return Math.max(10, Math.floor((this.#view.clientWidth - left - RIGHT) / letter + 0.001));
+    return Math.max(10, Math.floor(width / letter + 0.001));
   }
 
   grow(lines) {

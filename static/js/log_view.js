@@ -135,7 +135,8 @@ export class LogView extends EventTarget {
     this.#isOpening = false;
     const isAtHead = found.next >= found.head;
     if (!isAtHead && this.lines.lines.length) this.lines.detach();
-    this.rows.show(this.lines, this.lines.idAt(offset) ?? this.lines.first);
+    const nearest = offset < this.lines.end ? this.lines.first : this.lines.first + this.lines.count - 1;
+    this.rows.show(this.lines, this.lines.idAt(offset) ?? nearest);
     this.#lastTop = this.view.scrollTop;
     this.draw();
     if (isAtHead && !this.isComplete) this.#follow();
@@ -172,7 +173,7 @@ export class LogView extends EventTarget {
     const { workload, rank, part } = this.source.parts;
     this.#unfollow();
     this.#follower = followLog({ subject: this.pane.dataset.subject, workload, rank: Number(rank), part }, this.lines.end, {
-      bytes: (bytes) => this.#take(bytes),
+      bytes: (bytes, offset) => this.#take(bytes.subarray(Math.max(0, this.lines.end - offset))),
       gap: (gap) => this.#takeGaps([gap]),
       complete: () => { this.isComplete = true; this.draw(); this.tell("grow"); },
       behind: () => this.#fallBehind(),
@@ -188,7 +189,12 @@ export class LogView extends EventTarget {
       this.draw();
       return;
     }
-    const { added } = this.#change(() => this.lines.append(bytes));
+    const { added } = this.#append(bytes);
+    if (this.lines.isDetached) {
+      this.#detach();
+      this.draw();
+      return;
+    }
     this.state.newLines = this.#isFollowing ? 0 : this.state.newLines + added;
     this.draw();
     this.tell("grow");
@@ -208,6 +214,10 @@ export class LogView extends EventTarget {
     this.state.newLines = 0; // nobody counts any more
     this.lines.detach();
     this.#unfollow();
+  }
+
+  #append(bytes) {
+    return this.#change(() => this.lines.append(bytes, this.#isFollowing ? Infinity : this.rows.place()?.id));
   }
 
   /** Lines come and go; who reads stays with what is read. */
@@ -252,13 +262,21 @@ export class LogView extends EventTarget {
   }
 
   async #loadNewer() {
-    const { end } = this.lines;
-    const found = await this.#get({ offset: end, limit: PIECE_BYTES });
-    if (!found || found.offset !== end || end !== this.lines.end) return;
-    const { added } = this.#change(() => this.lines.append(found.bytes));
-    this.#takeGaps(found.gaps);
-    if (found.next < found.head && added) this.lines.detach();
-    else if (!found.isComplete) this.#follow();
+    for (let isOver = false; !isOver; ) {
+      const { end } = this.lines;
+      const found = await this.#get({ offset: end, limit: PIECE_BYTES });
+      if (end !== this.lines.end) return;
+      if (!found || found.offset !== end) {
+        this.lines.detach(); // of a line longer than a piece only a part came
+        return;
+      }
+      const { added } = this.#append(found.bytes);
+      this.#takeGaps(found.gaps);
+      const isAtHead = found.next >= found.head;
+      isOver = added > 0 || isAtHead;
+      if (isOver && (this.lines.isDetached || !isAtHead)) this.lines.detach();
+      else if (isOver && !found.isComplete) this.#follow();
+    }
     this.draw();
   }
 

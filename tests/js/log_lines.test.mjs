@@ -47,6 +47,16 @@ test("older lines take their numbers from the newer ones", () => {
   assert.deepEqual(shown(lines), ["10:b", "11:x", "12:c"]);
 });
 
+test("a line that is read stays, however much comes at once", () => {
+  const lines = new LogLines(100);
+  lines.begin(bytes(numbered(0, 90)), 0);
+  assert.deepEqual(lines.append(bytes(numbered(90, 3000)), 80), { added: 2910, dropped: 0 });
+  assert.deepEqual([lines.first, lines.lines.length, lines.isDetached], [0, 100, true]);
+  assert.equal(lines.end, numbered(0, 100).length);
+  assert.equal(lines.append(bytes(numbered(100, 3000)), 2950).dropped, 2900, "one that stays anyway is in nobody's way");
+  assert.deepEqual([lines.at(2950).text, lines.isDetached], ["line 2950", false]);
+});
+
 test("what is held stays bounded while it is followed", () => {
   const lines = new LogLines(100);
   lines.begin(new Uint8Array(), 0);
