@@ -4,7 +4,19 @@ from __future__ import annotations
 
 from django.urls import path
 
-from jobs import api, definition_api, definition_edit_views, definition_views, file_api, launch_views, log_api, metric_api, views
+from jobs import (
+    api,
+    definition_api,
+    definition_edit_views,
+    definition_views,
+    file_api,
+    launch_views,
+    log_api,
+    log_place_api,
+    log_search_api,
+    metric_api,
+    views,
+)
 
 urlpatterns = [
     path("jobs", views.job_list, name="job-list"),
@@ -39,6 +51,10 @@ api_urlpatterns = [
     path("jobs/<int:number>/files", file_api.Files.as_view()),
     path("jobs/<int:number>/files/<int:file_id>", file_api.OneFile.as_view()),
     path("jobs/<int:number>/log", log_api.JobLog.as_view()),
+    path("jobs/<int:number>/log/search", log_search_api.LogSearch.as_view()),
+    path("jobs/<int:number>/log/matching-lines", log_search_api.MatchingLines.as_view()),
+    path("jobs/<int:number>/log/place", log_place_api.LogPlace.as_view()),
+    path("jobs/<int:number>/log/times", log_place_api.LogTimes.as_view()),
     path("jobs/<int:number>/metrics", metric_api.Metrics.as_view()),
     path("jobs/<int:number>/metrics/lines", metric_api.MetricLines.as_view()),
     path("definitions", definition_api.Definitions.as_view()),
