@@ -56,14 +56,17 @@ def first_people(now: datetime) -> str:
 
 
 def shipped_definitions(now: datetime) -> None:
-    """Every project can launch what the panel ships; a release that words one anew makes its next version."""
+    """Every project can launch what the panel ships; a release that words one anew makes its next version.
+
+    What a team has edited is its own: it is left alone (docs/adr/0013-a-teams-edit-stays.md).
+    """
     for project in Project.objects.all():
         publish_shipped(project, now)
 
 
 def publish_shipped(project: Project, now: datetime) -> None:
     for definition in shipped.shipped():
-        definitions.publish(project=project, by=operator(), now=now, **definition)
+        definitions.ship(project=project, by=operator(), now=now, **definition)
 
 
 def local_host(now: datetime) -> None:

@@ -11,7 +11,8 @@ from monitoring import conditions
 from projects.access import visible_projects
 from projects.actors import Actor
 
-NAV_OF = {"job": "jobs", "host": "clusters", "cluster": "clusters"}  # first word of a URL's name -> entry of the navigation
+# First word of a URL's name -> entry of the navigation.
+NAV_OF = {"home": "home", "job": "jobs", "definition": "definitions", "host": "clusters", "cluster": "clusters"}
 THEMES = ("light", "dark")
 MAX_PROJECTS = 12  # in the navigation; the list's own filter has them all
 

@@ -13,6 +13,7 @@ from controlpanel import client_archive, home
 
 urlpatterns = [
     path("", home.home, name="home"),
+    path("seen", home.mark_seen, name="home-seen"),
     path("conditions", home.conditions, name="conditions"),
     path("client.tar.gz", client_archive.client_archive, name="client-archive"),
     path("", include(projects.urls.urlpatterns)),

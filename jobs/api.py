@@ -56,7 +56,7 @@ class Jobs(APIView):
         project = get_project(by, asked.project, may="jobs.launch")
         job = services.launch(
             project=project,
-            version=definitions.get_version(project, asked.definition),
+            version=definitions.get_version(project, asked.definition, asked.version),
             values=asked.parameters,
             resources=asked.resources,
             name=asked.name,

@@ -56,12 +56,16 @@ class Field:
 
 
 class LaunchForm:
-    """A definition's newest version and a text for each field; `texts` has the paths that were sent, or that have a value."""
+    """A version of a definition and a text for each field; `texts` has the paths that were sent, or that have a value.
+
+    `is_pinned`: this version was asked for; else it is the newest, and a launch says none.
+    """
 
     def __init__(
         self, project: Project, version: DefinitionVersion, texts: Mapping[str, str], secrets: list[str], job: Job | None = None
     ) -> None:
         self.project, self.version, self.job = project, version, job
+        self.is_pinned = False
         self.texts = dict(texts)
         self.secrets = secrets
         self.schema = Form.of(version.parameters, version.template)
@@ -126,6 +130,7 @@ class LaunchForm:
         body = {
             "project": self.project.slug,
             "definition": self.version.definition.slug,
+            **({"version": self.version.number} if self.is_pinned else {}),
             "parameters": self._parameters(),
             "resources": {name: value for name, value in resources.items() if value != "" or name == "cluster"},
             "name": self.texts.get("name", "").strip(),

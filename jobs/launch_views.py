@@ -51,8 +51,13 @@ def _open(request: HttpRequest) -> HttpResponse:
     project = _chosen_project(by, request.GET.get("project", ""))
     if project is None:
         return render(request, "jobs/launch_none.html")
-    found = _chosen_definition(project, request.GET.get("definition", ""), by)
-    form = LaunchForm.fresh(project, definitions.get_version(project, found.slug)) if found else None
+    slug, number = request.GET.get("definition", ""), _pinned(request)
+    if number is None:
+        found = _chosen_definition(project, slug, by)
+        form = LaunchForm.fresh(project, definitions.get_version(project, found.slug)) if found else None
+    else:
+        form = LaunchForm.fresh(project, definitions.get_version(project, _name(slug), number))
+        form.is_pinned = True
     return _page(request, by, project, form)
 
 
@@ -60,6 +65,7 @@ def _create(request: HttpRequest) -> HttpResponse:
     by = Actor.of(request)
     project, version = _posted(request, by)
     form = LaunchForm.posted(project, version, request.POST, request.FILES, by)
+    form.is_pinned = _pinned(request) is not None
     try:
         number = _launch(request, form, by)
     except Invalid as refused:
@@ -110,6 +116,7 @@ def create_preview(request: HttpRequest) -> HttpResponse:
     by = Actor.of(request)
     project, version = _posted(request, by)
     form = LaunchForm.posted(project, version, request.POST, request.FILES)
+    form.is_pinned = _pinned(request) is not None
     context = _preview(form)
     context["problems"] = form.problems(context.pop("wrong"))
     context["form"] = form
@@ -122,7 +129,7 @@ def _page(request: HttpRequest, by: Actor, project: Project, form: LaunchForm | 
     context: dict[str, Any] = {
         "project": project,
         "project_choices": projects_with(by, "jobs.launch").order_by("slug"),
-        "definition_choices": project.definitions.order_by("slug"),
+        "definition_choices": project.definitions.launchable().order_by("slug"),
         "form": form,
     }
     if form:
@@ -130,6 +137,7 @@ def _page(request: HttpRequest, by: Actor, project: Project, form: LaunchForm | 
             "key": request.POST.get("key") or random.token_urlsafe(16),
             "is_posted": status != 200,
             "old": _old(request),
+            "newest": definitions.get_version(project, form.version.definition.slug).number if form.is_pinned else None,
             "secret_names": sorted({*secrets.names(project), *form.secrets}),
             "archive_kinds": ARCHIVE_KINDS,
         }
@@ -156,7 +164,15 @@ def _preview(form: LaunchForm) -> dict[str, Any]:
 
 def _posted(request: HttpRequest, by: Actor) -> tuple[Project, DefinitionVersion]:
     project = get_project(by, _name(request.POST.get("project", "")), may="jobs.launch")
-    return project, definitions.get_version(project, _name(request.POST.get("definition", "")))
+    return project, definitions.get_version(project, _name(request.POST.get("definition", "")), _pinned(request))
+
+
+def _pinned(request: HttpRequest) -> int | None:
+    """The number of the version that the address or the form asks for; None: the newest."""
+    text = request.POST.get("pinned", "") or request.GET.get("version", "")
+    if text and not _is_number(text):
+        raise NotFound("no-such-version", _("There is no version %(number)s.") % {"number": text[:18]})
+    return int(text) if text else None
 
 
 def _chosen_project(by: Actor, slug: str) -> Project | None:
@@ -170,10 +186,11 @@ def _chosen_project(by: Actor, slug: str) -> Project | None:
 
 
 def _chosen_definition(project: Project, slug: str, by: Actor) -> JobDefinition | None:
-    """The asked one, else what `by` launched last here, else the plain command, else the first."""
-    found = {one.slug: one for one in project.definitions.order_by("slug")}
-    if slug in found:
-        return found[slug]
+    """The asked one (an archived one is refused later), else what `by` launched last here, else the plain command, else any."""
+    all_of_it = {one.slug: one for one in project.definitions.order_by("slug")}
+    if slug in all_of_it:
+        return all_of_it[slug]
+    found = {name: one for name, one in all_of_it.items() if one.archived_at is None}
     last = Job.objects.filter(project=project, created_by=by.user.pk).order_by("-pk")
     before = last.values_list("version__definition__slug", flat=True).first()
     return found.get(before or "command") or next(iter(found.values()), None)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncIterator
 from typing import Any
-from uuid import UUID
 
 from asgiref.sync import sync_to_async
 from django.http import StreamingHttpResponse
@@ -15,24 +14,14 @@ from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.request import Request as ApiRequest
 from rest_framework.views import APIView
 
-from agent import protocol
-from jobs import services
-from jobs.models import Job
+from jobs.log_choice import WHICH, chosen
 from monitoring import lines, logs, stretches
 from monitoring.models import Log
-from projects.actors import Actor
-from projects.errors import Invalid, NotFound
 from projects.queries import whole
 
 MOST_LOG_BYTES = 4 * 1024 * 1024  # of one answer that asks for a piece
 LOG_CHUNK_BYTES = 256 * 1024
 
-WHICH = [
-    OpenApiParameter("attempt", int, description="Its number. Usual: the last."),
-    OpenApiParameter("workload", OpenApiTypes.UUID, description="The attempt by its workload, instead."),
-    OpenApiParameter("rank", int),
-    OpenApiParameter("part", str, enum=list(protocol.PARTS), description="Usual: output."),
-]
 START = [
     OpenApiParameter("offset", int, description="From this byte on. Of several places the last counts."),
     OpenApiParameter("line", int, description="From this line on; the first is 0."),
@@ -78,11 +67,8 @@ class JobLog(APIView):
 
         All of it, or from a place on; at most `limit` bytes or `lines` lines.
         """
-        job = services.get_job(Actor.of(request), number, may="jobs.view")
-        assert job.subject
-        workload_id = _workload_of(request, job)
-        log = logs.find_log(job.subject, workload_id, whole(request.query_params, "rank", 0), _part(request))
-        offset = _start(request, log)
+        log, workload_id = chosen(request, number)
+        offset = start_of(request, log)
         first_line = lines.line_at(log, offset) if log else 0
         end = _end(request, log, offset, first_line)
         head = log.head_offset if log else 0
@@ -102,12 +88,12 @@ class JobLog(APIView):
                 "X-Log-Complete": "true" if log and log.is_complete else "false",
                 "X-Log-Workload": str(workload_id),
                 "X-Content-Type-Options": "nosniff",
-                "Content-Disposition": f'attachment; filename="job-{job.pk}.log"',  # a browser never shows it as a page
+                "Content-Disposition": f'attachment; filename="job-{number}.log"',  # a browser never shows it as a page
             },
         )
 
 
-def _start(request: ApiRequest, log: Log | None) -> int:
+def start_of(request: ApiRequest, log: Log | None) -> int:
     """Where that begins which is asked for. The log's head is read anew where lines were looked for: it may have grown."""
     query = request.query_params
     if log is None:
@@ -153,27 +139,3 @@ async def _nothing() -> AsyncIterator[bytes]:
 
 def _is_cut(request: ApiRequest) -> bool:
     return "limit" in request.query_params or "tail" in request.query_params
-
-
-def _workload_of(request: ApiRequest, job: Job, usual: str | None = None) -> UUID:
-    """The attempt's that is asked for by its number or its workload, else the `usual` one's, else the last one's."""
-    workload = request.query_params.get("workload")
-    attempt = request.query_params.get("attempt", usual if workload is None else None)
-    tries = {str(a.workload_id): a for a in job.attempts.all()}
-    if workload is not None and workload in tries:
-        return tries[workload].workload_id
-    if attempt is not None:
-        for one in tries.values():
-            if str(one.number) == attempt:
-                return one.workload_id
-    if workload is not None or attempt is not None:
-        raise NotFound("no-such-attempt", "The job has no such attempt.", attempts=[a.number for a in tries.values()])
-    assert job.workload_id
-    return job.workload_id
-
-
-def _part(request: ApiRequest) -> str:
-    part = request.query_params.get("part", protocol.PART_OUTPUT)
-    if part not in protocol.PARTS:
-        raise Invalid({"part": f"There is no such part; known are {', '.join(protocol.PARTS)}."})
-    return part

@@ -14,7 +14,8 @@ from rest_framework.request import Request
 from rest_framework.views import APIView
 
 from jobs import log_stream, services
-from jobs.log_api import START, WHICH, _part, _start, _workload_of
+from jobs.log_api import START, start_of
+from jobs.log_choice import WHICH, part_of, workload_of
 from jobs.log_outlet import Wanted
 from jobs.models import Job
 from monitoring import door, logs, server_sent
@@ -71,8 +72,8 @@ class LogStream(APIView):
 
 def _wanted(request: Request, job: Job) -> Wanted:
     assert job.subject
-    part, rank, resumed = _part(request), whole(request.query_params, "rank", 0), _resumed(request)
-    workload_id = _workload_of(request, job, resumed.get("attempt"))
+    part, rank, resumed = part_of(request), whole(request.query_params, "rank", 0), _resumed(request)
+    workload_id = workload_of(request, job, resumed.get("attempt"))
     log = logs.find_log(job.subject, workload_id, rank, part)
     attempt = job.attempts.get(workload=workload_id).number
     if resumed.get("attempt") not in (None, str(attempt)):
@@ -84,7 +85,7 @@ def _wanted(request: Request, job: Job) -> Wanted:
         workload_id=workload_id,
         rank=rank,
         part=part,
-        offset=int(resumed["offset"]) if resumed else _start(request, log),
+        offset=int(resumed["offset"]) if resumed else start_of(request, log),
         is_resumed=bool(resumed),
         language=get_language() or "en",
     )

@@ -16,13 +16,33 @@ from monitoring.models import Subject
 from projects.models import Project, slug
 
 
+class JobDefinitionQuerySet(models.QuerySet["JobDefinition"]):
+    def launchable(self) -> JobDefinitionQuerySet:
+        """Without those that are archived."""
+        return self.filter(archived_at=None)
+
+    def with_newest(self) -> JobDefinitionQuerySet:
+        """`newest_id`, that of its newest version, which `definition_listing.fetch_newest` makes `newest`."""
+        versions = DefinitionVersion.objects.filter(definition=models.OuterRef("pk")).order_by("-number")
+        return self.annotate(newest_id=models.Subquery(versions.values("pk")[:1]))
+
+
 class JobDefinition(models.Model):
-    """Something that can be launched, by name; what it says is in its versions. Made by `definitions.publish`."""
+    """Something that can be launched, by name; what it says is in its versions. Made by `definitions.publish`.
+
+    `title` is that of its newest version. Archived by `definitions.archive`: nobody launches it any more, its jobs stay.
+    """
 
     project = models.ForeignKey(Project, on_delete=models.PROTECT, related_name="definitions")
     slug = models.CharField(max_length=63, validators=[slug])
     title = models.CharField(max_length=100)
     created_at = models.DateTimeField()
+    archived_at = models.DateTimeField(null=True)
+    archived_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")
+    newest_id: int
+    newest: DefinitionVersion
+
+    objects = JobDefinitionQuerySet.as_manager()
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["project", "slug"], name="definition_once_a_project")]
@@ -30,25 +50,25 @@ class JobDefinition(models.Model):
     def __str__(self) -> str:
         return self.slug
 
-    @property
-    def newest(self) -> DefinitionVersion:
-        """Of its versions, which a list prefetches."""
-        return max(self.versions.all(), key=lambda version: version.number)
-
 
 class DefinitionVersion(models.Model):
     """One wording of a definition; immutable. Version n+1 is made when the wording changes.
 
     `template` is a Spec whose texts may hold `${parameter}`; `parameters` the JSON Schema of what fills them;
-    `resources` what is asked for and `retries` what is tried again when a launch does not say.
+    `resources` what is asked for and `retries` what is tried again when a launch does not say. What each may be says
+    wording.py; `note` is what its author said of the change. `is_shipped`: it says what the panel shipped when it was made.
     """
 
     definition = models.ForeignKey(JobDefinition, on_delete=models.PROTECT, related_name="versions")
     number = models.PositiveIntegerField()
+    title = models.CharField(max_length=100, default="")
+    description = models.TextField(default="", blank=True)
     template = models.JSONField()
     parameters = models.JSONField()
     resources = models.JSONField()
     retries = models.JSONField(default=dict)
+    note = models.CharField(max_length=200, default="", blank=True)
+    is_shipped = models.BooleanField(default=False)
     created_at = models.DateTimeField()
     created_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")
 
@@ -119,6 +139,10 @@ class Job(models.Model):
         ]
         indexes = [
             models.Index(fields=["project", "-id"], name="job_of_project_newest"),
+            models.Index(fields=["created_by", "-id"], condition=models.Q(ended_at=None), name="job_open_of_person"),
+            models.Index(fields=["created_by", "-ended_at"], condition=~models.Q(ended_at=None), name="job_ended_of_person"),
+            models.Index(fields=["project", "-id"], condition=models.Q(state=JobState.QUEUED), name="job_queued_of_project"),
+            models.Index(fields=["version", "-id"], name="job_of_version_newest"),
             models.Index(fields=["retry_at"], condition=~models.Q(retry_at=None), name="job_retry_due"),
         ]
 

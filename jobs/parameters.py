@@ -6,9 +6,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from django.utils.translation import gettext as _
-
 from clusters.specs import Spec
+from jobs import schemas
 from projects.errors import Invalid
 
 PLACE = re.compile(r"\$\{([a-z][a-z0-9_]*)\}")
@@ -16,13 +15,16 @@ PLACE = re.compile(r"\$\{([a-z][a-z0-9_]*)\}")
 
 def check(schema: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
     """The parameters with defaults filled in. Raises Invalid with each wrong field's path (`parameters.epochs`)."""
-    from jsonschema import Draft202012Validator  # costs 12 MB, and only launches need it
+    from referencing.exceptions import Unresolvable
 
     values = {name: part["default"] for name, part in schema.get("properties", {}).items() if "default" in part} | dict(given)
     wrong: dict[str, str] = {}
-    for error in Draft202012Validator(schema).iter_errors(values):
-        for path, sentence in _fields(error, values):
-            wrong.setdefault(path, sentence)
+    try:
+        for error in schemas.validator(schema).iter_errors(values):
+            for path, sentence in _fields(error, values):
+                wrong.setdefault(path, sentence)
+    except Unresolvable as error:
+        raise schemas.unresolved(error) from error
     if wrong:
         raise Invalid(wrong)
     return values
@@ -40,21 +42,7 @@ def _fields(error: Any, values: Mapping[str, Any]) -> list[tuple[str, str]]:
         ]
     if error.validator == "required":
         return [(".".join([*path, name]), "is needed") for name in error.validator_value if name not in error.instance]
-    return [(".".join(path), _needed(error.validator_value) if error.validator == "type" else error.message)]
-
-
-def _needed(types: str | list[str]) -> str:
-    """What a JSON Schema's `type` asks for, in words for people."""
-    words = {
-        "integer": _("a whole number is needed"),
-        "number": _("a number is needed, written like 0.01"),
-        "boolean": _("true or false is needed"),
-        "string": _("a text is needed"),
-        "array": _("a list is needed"),
-        "object": _("an object is needed"),
-        "null": _("nothing may be given here"),
-    }
-    return _(" or ").join(words[one] for one in ([types] if isinstance(types, str) else types))
+    return [(".".join(path), schemas.sentence(error))]
 
 
 def fill(template: Mapping[str, Any], values: Mapping[str, Any]) -> Spec:

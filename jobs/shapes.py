@@ -37,7 +37,8 @@ class LaunchBody(shapes.Body):
         "labels": {"sweep": "a"},
     }
     project = shapes.Text(help_text="Its slug.")
-    definition = shapes.Text(help_text="The slug of a definition of the project; its newest version is launched.")
+    definition = shapes.Text(help_text="The slug of a definition of the project.")
+    version = shapes.Whole(default=None, allow_null=True, help_text="Of the definition; left out: the newest.")
     parameters = shapes.Object(
         default=dict, help_text="What fills the definition's parameters; those that are left out have their defaults."
     )
@@ -57,6 +58,7 @@ class Launch:
 
     project: str
     definition: str
+    version: int | None
     parameters: dict[str, Any]
     resources: dict[str, Any]
     name: str
@@ -304,24 +306,3 @@ class FetchAnswer(shapes.Answer):
 
     def get_sentence(self, fetch: Fetch) -> str:
         return fetches.why_it_waits(fetch)
-
-
-class DefinitionAnswer(shapes.Answer):
-    """Of a definition read with its project and versions: what its newest version says."""
-
-    example: ClassVar = {
-        "slug": "command",
-        "title": "Command",
-        "project": "first-project",
-        "version": 1,
-        "parameters": {"type": "object", "properties": {"command": {"type": "string"}}, "required": ["command"]},
-        "resources": {"accelerator": "cpu", "chips": 1},
-        "retries": {},
-    }
-    slug = serializers.CharField()
-    title = serializers.CharField()
-    project = serializers.CharField(source="project.slug")
-    version = serializers.IntegerField(source="newest.number")
-    parameters = serializers.DictField(source="newest.parameters", help_text="JSON Schema.")
-    resources = serializers.DictField(source="newest.resources")
-    retries = serializers.DictField(source="newest.retries")

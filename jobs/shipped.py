@@ -17,8 +17,17 @@ CPU_SLOT = {"accelerator": "cpu", "chips": 1}
 
 
 def shipped() -> list[dict[str, Any]]:
-    """Wordings for `definitions.publish`, each with its slug."""
-    return [command(), script(), archive(), git(), *map(recipe, sources.recipes())]
+    """Wordings for `definitions.ship`, each with its slug."""
+    return [*(make() for make in PLAIN.values()), *map(recipe, sources.recipes())]
+
+
+def find(slug: str) -> dict[str, Any] | None:
+    """What is shipped by this name, without the name."""
+    recipes = {_slug(name): name for name in sources.recipes()}
+    if slug not in PLAIN and slug not in recipes:
+        return None
+    found = PLAIN[slug]() if slug in PLAIN else recipe(recipes[slug])
+    return {name: value for name, value in found.items() if name != "slug"}
 
 
 def command() -> dict[str, Any]:
@@ -69,7 +78,14 @@ def recipe(name: str) -> dict[str, Any]:
     """recipes/<name>/recipe.json, with its folder as the source."""
     found = json.loads((settings.BASE_DIR / "recipes" / name / "recipe.json").read_text())
     found["template"] |= {"source": {"kind": "recipe", "name": name}}
-    return {"slug": name.replace("_", "-")} | found
+    return {"slug": _slug(name)} | found
+
+
+PLAIN = {"command": command, "script": script, "archive": archive, "git": git}
+
+
+def _slug(name: str) -> str:
+    return name.replace("_", "-")
 
 
 def _definition(slug: str, title: str, fields: dict[str, Any], source: dict[str, Any]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What the API says of metrics, the same for jobs and for hosts: metric_queries.py makes it, this tells openapi.yaml of it."""
+"""What the API says of metrics and logs, the same for jobs and for hosts: others make it, this tells openapi.yaml of it."""
 
 from __future__ import annotations
 
@@ -20,6 +20,14 @@ LINES = [
 @extend_schema_field(NUMBER)
 class _Number(serializers.Field):
     """JSON has no infinities as numbers; null is NaN, or no number at all."""
+
+
+@extend_schema_field({"type": "array", "items": {"type": "array", "items": {"type": "integer"}, "minItems": 2, "maxItems": 2}})
+class Pairs(serializers.Field):
+    """[[from, to], ...] or [[offset, ms], ...]"""
+
+    def to_representation(self, value: list[tuple[int, int]]) -> list[list[int]]:
+        return [list(pair) for pair in value]
 
 
 class MetricSeriesAnswer(serializers.Serializer):

@@ -32,16 +32,18 @@ class Stretch:
         return self.offset + self.size_bytes
 
 
-def covering(log: Log, start: int, end: int) -> list[Stretch]:
+def covering(log: Log, start: int, end: int, *, without_times: bool = False) -> list[Stretch]:
     """What is stored of [start, end), in order and without a hole; the first may begin before `start`, the last end after `end`.
 
     Each statement sees a moment of its own, so their order decides: the head, then pieces with their bytes, then segments.
     What is below the head was a piece or in a segment by then, and goes one way only: what is sealed between two of the
     reads shows in both, and never in neither. The segment wins. Raises Gone("log-hole") for what is in neither.
+    Of what is only read the times are better left in the database: they may be half of what comes from there.
     """
     head = head_of(log)
-    pieces = [piece_stretch(row) for row in _overlapping(LogPiece.objects.filter(log=log), start, end)]
-    segments = [segment_stretch(row) for row in _overlapping(LogSegment.objects.filter(log=log), start, end)]
+    left = ("times",) if without_times else ()
+    pieces = [piece_stretch(row) for row in _overlapping(LogPiece.objects.filter(log=log).defer(*left), start, end)]
+    segments = [segment_stretch(row) for row in _overlapping(LogSegment.objects.filter(log=log).defer(*left), start, end)]
     joined = _joined(segments, pieces, start)
     check_reaches(log, joined[-1].end if joined else start, min(head, end))
     return joined
@@ -65,14 +67,17 @@ def check_reaches(log: Log, reached: int, wanted: int) -> None:
 
 def piece_stretch(row: LogPiece) -> Stretch:
     data = bytes(row.data)  # PostgreSQL gives a memoryview
-    return Stretch(row.offset, row.size_bytes, row.line_count, [(o, ms) for o, ms in row.times], lambda: data)
+    return Stretch(row.offset, row.size_bytes, row.line_count, _times(row), lambda: data)
 
 
 def segment_stretch(row: LogSegment) -> Stretch:
-    times = [(o, ms) for o, ms in row.times]
     return Stretch(
-        row.offset, row.size_bytes, row.line_count, times, lambda: objects.load(row.name, row.size_bytes), row.first_line
+        row.offset, row.size_bytes, row.line_count, _times(row), lambda: objects.load(row.name, row.size_bytes), row.first_line
     )
+
+
+def _times(row: LogPiece | LogSegment) -> list[Mark]:
+    return [] if "times" in row.get_deferred_fields() else [(offset, ms) for offset, ms in row.times]
 
 
 def _overlapping(rows, start: int, end: int):

@@ -84,6 +84,15 @@ class Text(Typed):
     default_error_messages = {"kind": gettext_lazy("a text is needed")}
 
 
+@extend_schema_field({"type": "integer", "minimum": 1})
+class Whole(Typed):
+    kind = int
+    default_error_messages = {"kind": gettext_lazy("a whole number from 1 is needed")}
+
+    def fits(self, data: Any) -> bool:
+        return not isinstance(data, bool) and data >= 1
+
+
 @extend_schema_field({"type": "boolean"})
 class Flag(Typed):
     kind = bool

@@ -17,6 +17,7 @@ from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from agent.protocol import UNREADABLE
 from clusters.states import HostState, RankState, WorkloadState
 from jobs.states import JobState
 
@@ -86,6 +87,11 @@ def status(state: str, word: bool = True) -> SafeString:
     return format_html(
         '<span class="status" data-state="{}"><svg viewBox="0 0 14 14" aria-hidden="true">{}</svg>{}</span>', state, glyph, label
     )
+
+
+@register.filter
+def state_word(state: str) -> str:
+    return str(WORDS.get(state, state))
 
 
 # -- Icons ---------------------------------------------------------------------------------------------------
@@ -198,6 +204,12 @@ def size(bytes_: int | None) -> str:
             break
         amount, unit = amount / 1024, larger
     return f"{amount:.0f} {unit}" if unit == "B" or abs(amount) >= 10 else f"{amount:.1f} {unit}"
+
+
+@register.filter
+def plain(text: Any) -> str:
+    r"""A text of several lines in which nothing plays tricks: `\u202e` stands for what would turn the direction of the rest."""
+    return UNREADABLE.sub(lambda found: found[0] if found[0] in "\n\t" else ascii(found[0])[1:-1], str(text))
 
 
 @register.filter

@@ -2,8 +2,21 @@
 
 from projects.models.audit import AuditEntry
 from projects.models.idempotency import IdempotencyKey
+from projects.models.profiles import Profile
 from projects.models.secrets import Secret, secret_name
 from projects.models.teams import Membership, Project, Role, Team, slug
 from projects.models.tokens import ApiToken
 
-__all__ = ["ApiToken", "AuditEntry", "IdempotencyKey", "Membership", "Project", "Role", "Secret", "Team", "secret_name", "slug"]
+__all__ = [
+    "ApiToken",
+    "AuditEntry",
+    "IdempotencyKey",
+    "Membership",
+    "Profile",
+    "Project",
+    "Role",
+    "Secret",
+    "Team",
+    "secret_name",
+    "slug",
+]

@@ -1,5 +1,6 @@
 // The launch form: what was typed is kept until it is launched, and an answer with errors takes the form's place.
 import { behave } from "panel/behaviour";
+import { draftAt, onceReady } from "panel/drafts";
 
 behave("form[data-draft]", (form) => {
   const draft = draftAt(`draft ${form.dataset.draft}`);
@@ -63,22 +64,6 @@ if (!CSS.supports("field-sizing", "content")) {
   });
 }
 
-/** In this tab only, and without a word where the browser keeps nothing. */
-function draftAt(key) {
-  const attempt = (what) => {
-    try {
-      return what();
-    } catch {
-      return null;
-    }
-  };
-  return {
-    read: () => attempt(() => JSON.parse(sessionStorage.getItem(key))),
-    keep: (values) => attempt(() => sessionStorage.setItem(key, JSON.stringify(values))),
-    forget: () => attempt(() => sessionStorage.removeItem(key)),
-  };
-}
-
 /** Name -> values of what a person can type or choose. */
 function typed(form) {
   const values = {};
@@ -115,10 +100,4 @@ function same(one, other) {
 
 function tell(element) {
   element.dispatchEvent(new Event("change"));
-}
-
-/** htmx looks for what it has to do when the document is there. */
-function onceReady(what) {
-  if (document.readyState === "complete") what();
-  else addEventListener("DOMContentLoaded", what, { once: true });
 }

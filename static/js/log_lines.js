@@ -1,16 +1,22 @@
-// The stretch of a log that the page holds: at most `max` lines, from byte `start` to byte `end`. Pure, as log_text.js.
+// The stretch of a log that the page holds, from byte `start` to byte `end`: at most `max` lines, and so many characters as a
+// tab can do with when each of them is long. Pure, as log_text.js.
 import { LineDecoder } from "panel/log_text";
 
 const NEWLINE = 10;
 const SLACK = 1000; // lines over `max` before they are cut off, so that cutting is rare
+const MOST_CHARS = 6_000_000;
+const LEAST_LINES = 200; // are kept however long they are
+const LINE_CHARS = 60; // what a line takes besides its text, in characters
 
 export class LogLines {
   first = 0; // id of lines[0]; a line keeps its id while lines come and go at either side
   lines = [];
   start = 0;
   isDetached = false; // lines after `end` were let go: what comes live does not follow
+  version = 0; // grows with each change of which lines there are
 
   #max;
+  #chars = 0;
   #decoder = new LineDecoder();
   #gaps = new Set();
 
@@ -25,7 +31,7 @@ export class LogLines {
   /** The line that is still being printed. */
   get open() {
     const open = this.isDetached ? null : this.#decoder.open;
-    if (open) open.number = next(this.lines.at(-1), this.start);
+    if (open) open.number = next(this.lines.at(-1), this.start, this.#firstNumber);
     return open;
   }
 
@@ -35,11 +41,41 @@ export class LogLines {
 
   /** From here on each line that comes costs one at the top. */
   get isFull() {
-    return this.lines.length >= this.#max;
+    return this.lines.length >= this.#max || this.#chars >= MOST_CHARS;
   }
 
   at(id) {
     return this.lines[id - this.first] ?? this.open;
+  }
+
+  /** Id of the line that holds the byte at `offset`; null when it is not here. */
+  idAt(offset) {
+    if (!this.count || offset < this.start || offset >= this.end) return null;
+    return this.first + this.#last(({ offset: start, kind }) => start < offset || (start === offset && !kind));
+  }
+
+  /** Id of the line with this number, from 1; null when it is not here. */
+  idOf(number) {
+    const last = this.#last((line) => line.number !== null && (line.number < number || (line.number === number && !line.kind)));
+    const line = last < 0 ? null : this.at(this.first + last);
+    return line?.number === number && !line.kind ? this.first + last : null;
+  }
+
+  /** What follows `end` is not here, and the line at the end, of which only a part may be, neither. */
+  detach() {
+    this.isDetached = true;
+    this.version += 1;
+  }
+
+  /** Index of the last line for which `isBefore` is true, which it is for all before it; -1: for none. */
+  #last(isBefore) {
+    let [low, high] = [0, this.count];
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (isBefore(this.at(this.first + middle))) low = middle + 1;
+      else high = middle;
+    }
+    return low - 1;
   }
 
   /**
@@ -52,14 +88,18 @@ export class LogLines {
     this.lines = [];
     this.start = offset + skipped;
     this.isDetached = false;
+    this.#chars = 0;
     this.#gaps.clear();
     this.#decoder = new LineDecoder(this.start);
     this.#firstNumber = this.start === 0 ? 1 : number === null ? null : number + 1 + (skipped ? 1 : 0);
     this.append(bytes.subarray(skipped));
   }
 
-  /** Bytes that follow `end`; returns how many lines were added and how many let go at the top. */
-  append(bytes) {
+  /**
+   * Bytes that follow `end`; returns how many lines were added and how many let go at the top. The line with the id `kept`, if
+   * any, stays: where there is no room for it and all of these, lines at the bottom are let go instead.
+   */
+  append(bytes, kept = Infinity) {
     if (this.isDetached) {
       this.#decoder = new LineDecoder(this.end);
       this.isDetached = false;
@@ -70,8 +110,10 @@ export class LogLines {
       line.number = number;
       if (number !== null) number += 1;
       this.lines.push(line);
+      this.#chars += weight(line);
     }
-    return { added: added.length, dropped: this.#cutTop() };
+    this.version += 1;
+    return { added: added.length, dropped: this.#cutTop(kept) };
   }
 
   /** Bytes from `offset` up to `start`; returns how many lines were added. Lines at the bottom go when there are too many. */
@@ -83,10 +125,9 @@ export class LogLines {
     this.first -= added.length;
     this.start = offset + skipped;
     this.#numberBack(added.length);
-    if (this.lines.length > this.#max) {
-      this.lines.length = this.#max;
-      this.isDetached = true;
-    }
+    for (const line of added) this.#chars += weight(line);
+    this.#cutBottom();
+    this.version += 1;
     return added.length;
   }
 
@@ -99,19 +140,36 @@ export class LogLines {
     while (at > 0 && this.lines[at - 1].offset >= offset) at -= 1;
     const number = this.lines[at]?.number ?? null;
     this.lines.splice(at, 0, { kind: "gap", offset, end: offset, text: "", dropped, marks: null, cut: 0, number });
+    this.version += 1;
     return true;
   }
 
   #firstNumber = null; // of the line at `start`, while there is none yet
 
-  #cutTop() {
-    if (this.lines.length <= this.#max + SLACK) return 0;
-    const dropped = this.lines.length - this.#max;
+  #cutTop(kept) {
+    if (this.lines.length <= this.#max + SLACK && this.#chars <= MOST_CHARS * 1.1) return 0;
+    let dropped = Math.max(0, this.lines.length - this.#max);
+    let chars = this.#chars;
+    for (let i = 0; i < dropped; i++) chars -= weight(this.lines[i]);
+    while (chars > MOST_CHARS && this.lines.length - dropped > LEAST_LINES) chars -= weight(this.lines[dropped++]);
+    if (!dropped) return 0;
+    if (this.first + dropped > kept) {
+      this.#cutBottom();
+      return 0;
+    }
+    this.#chars = chars;
     this.lines.splice(0, dropped);
     this.first += dropped;
     this.start = this.lines[0].offset;
     this.#firstNumber = this.lines[0].number;
     return dropped;
+  }
+
+  #cutBottom() {
+    while (this.lines.length > this.#max || (this.#chars > MOST_CHARS && this.lines.length > LEAST_LINES)) {
+      this.#chars -= weight(this.lines.pop());
+      this.isDetached = true;
+    }
   }
 
   #numberBack(count) {
@@ -139,3 +197,5 @@ function next(last, start, ofFirst = start === 0 ? 1 : null) {
   if (last.number === null) return null;
   return last.kind === "gap" ? last.number : last.number + 1;
 }
+
+const weight = ({ text }) => text.length + LINE_CHARS;

@@ -1,29 +1,31 @@
-// Bytes of a log to lines of text. Pure: no page, no network; tests/js runs it in node.
-// UTF-8 may be cut anywhere, a carriage return shows the line's last state, colours become class names, and every
-// other thing that a terminal would obey is taken out.
+// Bytes of a log to lines of text. Pure: no page, no network; tests/js runs it in node. monitoring/log_text.py is its twin.
+// UTF-8 may be cut anywhere, a carriage return shows the line's last state, colours become marks, and every other thing that
+// a terminal would obey is taken out.
+import { PLAIN, Style } from "panel/log_style";
 
 const NEWLINE = 10;
 const MAX_CHARS = 8192; // shown of a line; the rest is counted
 const MAX_ESCAPE = 4096; // an escape sequence that is longer is none
 
-// eslint-disable-next-line no-control-regex
-const SPECIAL = /[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]/;
+// What makes text read in another order than it stands, or ends a line where there is no line end.
+const TURNING = "\\u061c\\u200e\\u200f\\u2028\\u2029\\u202a-\\u202e\\u2066-\\u2069";
+const SPECIAL = new RegExp(`[\\x00-\\x08\\x0b-\\x1f\\x7f-\\x9f\\ufeff${TURNING}]`);
 const TOKEN = new RegExp(
   [
     "(\\r)",
-    "\\x1b\\[([0-?]*)[ -/]*([@-~])", // CSI; of them only m, colours, means something here
-    "\\x1b[\\]PX^_][^\\x07\\x1b]*(?:\\x07|\\x1b\\\\)", // OSC (titles, links), DCS, SOS, PM, APC
-    "\\x1b[ -/]*[0-Z\\\\`-~]", // two-letter escapes
-    "([\\u200e\\u200f\\u202a-\\u202e\\u2066-\\u2069])", // would make text read in another order than it stands
+    "\\x1b\\[([0-?]{0,256})[ -/]{0,8}([@-~])", // CSI; of them only m, colours, and K, erasing, mean something here
+    `\\x1b[\\]PX^_][^\\x07\\x1b]{0,${MAX_ESCAPE}}(?:\\x07|\\x1b\\\\)`, // OSC (titles, links), DCS, SOS, PM, APC
+    "\\x1b[ -/]{0,8}[0-Z\\\\`-~]", // two-letter escapes
+    `([${TURNING}])`,
     "[\\x00-\\x08\\x0b-\\x1f\\x7f-\\x9f\\ufeff]",
   ].join("|"),
   "g",
 );
-const UNFINISHED = /\x1b(?:\[[0-?]*[ -/]*|[\]PX^_][^\x07\x1b]*\x1b?|[ -/]*)$/;
+const UNFINISHED = /\x1b(?:\[[0-?]{0,256}[ -/]{0,8}|[\]PX^_][^\x07\x1b]*\x1b?|[ -/]{0,8})$/; // eslint-disable-line no-control-regex
 
 /**
- * A line: {offset, end, text, marks, cut}. `offset` and `end` are bytes of the log (end: after its line end), `marks` [[from, classes], ...]
- * or null where it has no colour, `cut` how many characters are not shown.
+ * A line: {offset, end, text, marks, cut}. `offset` and `end` are bytes of the log (end: after its line end), `marks` are
+ * [[from, look], ...] (a look: log_style.js) or null where it has no colour, `cut` is how many characters are not shown.
  */
 export class LineDecoder {
   #utf8 = new TextDecoder("utf-8", { ignoreBOM: true });
@@ -34,10 +36,12 @@ export class LineDecoder {
   #cut = 0;
   #isRestart = false; // a carriage return was read: the next character begins the line anew
   #lineOffset;
+  #most;
 
-  /** @param {number} offset where in the log the first byte stands */
-  constructor(offset = 0) {
+  /** @param {number} offset where in the log the first byte stands; `most` characters of a line are kept */
+  constructor(offset = 0, most = MAX_CHARS) {
     this.offset = this.#lineOffset = offset;
+    this.#most = most;
   }
 
   /** @param {Uint8Array} bytes those that follow; returns the lines that they end */
@@ -97,86 +101,27 @@ export class LineDecoder {
       from = token.index + token[0].length;
       if (token[1]) this.#isRestart = true;
       else if (token[3] === "m") this.#style.read(token[2]);
+      else if (token[3] === "K") this.#erase(token[2]);
       else if (token[4]) this.#write("\ufffd");
     }
     this.#write(text.slice(from));
   }
 
+  /** To the end of the line, which is all of it behind a carriage return; 1 and 2 up to here, which is all that there is. */
+  #erase(how) {
+    if (this.#isRestart || how === "1" || how === "2") this.#restart();
+  }
+
   #write(text) {
     if (!text) return;
     if (this.#isRestart) this.#restart();
-    const room = MAX_CHARS - this.#text.length;
+    const room = this.#most - this.#text.length;
     if (text.length > room) {
       this.#cut += text.length - Math.max(room, 0);
       text = text.slice(0, Math.max(room, 0));
     }
-    const last = this.#marks?.at(-1)?.[1] ?? "";
-    if (text && this.#style.classes !== last) (this.#marks ??= []).push([this.#text.length, this.#style.classes]);
+    const last = this.#marks?.at(-1)?.[1] ?? PLAIN;
+    if (text && this.#style.look !== last) (this.#marks ??= []).push([this.#text.length, this.#style.look]);
     this.#text += text;
   }
-}
-
-/** What SGR sequences have set so far, as class names: "bold fg-1". */
-class Style {
-  classes = "";
-  #flags = new Set();
-  #fg = -1;
-  #bg = -1;
-
-  read(parameters) {
-    const numbers = parameters === "" ? [0] : parameters.split(/[;:]/).map(Number);
-    for (let i = 0; i < numbers.length; i++) {
-      const n = numbers[i];
-      if (n === 38 || n === 48) {
-        const [colour, used] = extended(numbers, i + 1);
-        i += used;
-        if (colour < 0) continue;
-        if (n === 38) this.#fg = colour;
-        else this.#bg = colour;
-      } else {
-        this.#set(n);
-      }
-    }
-    this.classes = [...this.#flags, ...(this.#fg < 0 ? [] : [`fg-${this.#fg}`]), ...(this.#bg < 0 ? [] : [`bg-${this.#bg}`])].join(" ");
-  }
-
-  #set(n) {
-    if (n === 0) {
-      this.#flags.clear();
-      this.#fg = this.#bg = -1;
-    } else if (n in FLAGS) this.#flags.add(FLAGS[n]);
-    else if (n in FLAGS_OFF) FLAGS_OFF[n].forEach((flag) => this.#flags.delete(flag));
-    else if (n >= 30 && n <= 37) this.#fg = n - 30;
-    else if (n >= 90 && n <= 97) this.#fg = n - 82;
-    else if (n === 39) this.#fg = -1;
-    else if (n >= 40 && n <= 47) this.#bg = n - 40;
-    else if (n >= 100 && n <= 107) this.#bg = n - 92;
-    else if (n === 49) this.#bg = -1;
-  }
-}
-
-const FLAGS = { 1: "bold", 2: "dim", 3: "italic", 4: "under", 7: "inverse" };
-const FLAGS_OFF = { 22: ["bold", "dim"], 23: ["italic"], 24: ["under"], 27: ["inverse"] };
-
-/** 5;n and 2;r;g;b: [one of the sixteen colours that comes near, how many numbers it took]; -1: none. */
-function extended(numbers, at) {
-  if (numbers[at] === 5) return [indexed(numbers[at + 1]), 2];
-  if (numbers[at] === 2) return [near(numbers[at + 1], numbers[at + 2], numbers[at + 3]), 4];
-  return [-1, 1];
-}
-
-function indexed(n) {
-  if (!(n >= 0 && n <= 255)) return -1;
-  if (n < 16) return n;
-  if (n >= 232) return n < 244 ? 8 : 7;
-  const level = (step) => (step === 0 ? 0 : 55 + 40 * step);
-  return near(level(Math.floor((n - 16) / 36)), level(Math.floor((n - 16) / 6) % 6), level((n - 16) % 6));
-}
-
-function near(r, g, b) {
-  const [most, least] = [Math.max(r, g, b), Math.min(r, g, b)];
-  if (!(most >= 0)) return -1;
-  if (most - least < 32) return most < 96 ? 8 : 7;
-  const middle = (most + least) / 2;
-  return (r > middle ? 1 : 0) + (g > middle ? 2 : 0) + (b > middle ? 4 : 0);
 }

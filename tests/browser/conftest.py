@@ -67,7 +67,7 @@ class Person:
     def sign_in(self, said: str = "") -> Person:
         """As whom `said` names, with the password that stands there; without it as the first user of all."""
         name, password = re.search(r"Sign in as (\S+) with the password (\S+)", said or self.world.said()).groups()  # type: ignore[union-attr]
-        self.page.goto(self.world.url + "/")
+        self.page.goto(self.world.url + "/jobs")
         self.page.fill("[name=username]", name)
         self.page.fill("[name=password]", password)
         self.page.click("form button")

@@ -154,7 +154,7 @@ def test_a_log_knows_whether_its_job_has_ended_and_so_what_could_still_be_printe
     browser.post(f"/jobs/{job.pk}/cancellation")
     follow(now=NOON)
     after = browser.get(f"/jobs/{job.pk}").content.decode()
-    listened = f'<option value="{job.workload_id}/0/output" hidden>'
+    listened = f'<option value="{job.workload_id}/0/output" data-attempt="1" hidden>'
     assert ("data-ended" in before, listened in before) == (False, True)
     assert ("data-ended" in after, listened in after) == (True, False)
 

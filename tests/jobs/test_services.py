@@ -163,7 +163,7 @@ def test_source_and_runtime_are_pinned_as_they_are_at_launch(vision, settings, t
     recipe.mkdir(parents=True)
     (recipe / "recipe.json").write_text(json.dumps({}))
     template = {"command": ["python"], "source": {"kind": "recipe", "name": "digits"}, "runtime": {"name": "torch"}}
-    version = a_definition(project=vision.project, slug="digits", template=template, parameters={})
+    version = a_definition(project=vision.project, slug="my-digits", template=template, parameters={})
     first = launch(vision, version=version, values={})
     (recipe / "train.py").write_text("print()")
     (tmp_path / "torch.txt").write_text("torch==2.9.1\n")

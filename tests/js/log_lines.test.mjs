@@ -47,6 +47,16 @@ test("older lines take their numbers from the newer ones", () => {
   assert.deepEqual(shown(lines), ["10:b", "11:x", "12:c"]);
 });
 
+test("a line that is read stays, however much comes at once", () => {
+  const lines = new LogLines(100);
+  lines.begin(bytes(numbered(0, 90)), 0);
+  assert.deepEqual(lines.append(bytes(numbered(90, 3000)), 80), { added: 2910, dropped: 0 });
+  assert.deepEqual([lines.first, lines.lines.length, lines.isDetached], [0, 100, true]);
+  assert.equal(lines.end, numbered(0, 100).length);
+  assert.equal(lines.append(bytes(numbered(100, 3000)), 2950).dropped, 2900, "one that stays anyway is in nobody's way");
+  assert.deepEqual([lines.at(2950).text, lines.isDetached], ["line 2950", false]);
+});
+
 test("what is held stays bounded while it is followed", () => {
   const lines = new LogLines(100);
   lines.begin(new Uint8Array(), 0);
@@ -81,4 +91,40 @@ test("a gap stands where bytes were dropped, once, and has no number", () => {
   lines.append(bytes("d\n"));
   assert.deepEqual(shown(lines), ["1:a", "gap", "2:b", "3:c", "4:d"]);
   assert.equal(lines.lines[1].dropped, 512);
+});
+
+test("lines are found by offset and by number, over gaps", () => {
+  const lines = new LogLines();
+  lines.begin(bytes("x\nbb\ncc\ndd\nopen"), 100, 6);
+  lines.gap({ offset: 105, dropped_bytes: 9 });
+  const found = (id) => (id === null ? null : lines.at(id).text);
+  assert.deepEqual([99, 101, 102, 104, 105, 107, 111, 114, 115].map((offset) => found(lines.idAt(offset))), [null, null, "bb", "bb", "cc", "cc", "open", "open", null]);
+  assert.deepEqual([7, 8, 9, 10, 11, 12].map((number) => found(lines.idOf(number))), [null, "bb", "cc", "dd", "open", null]);
+});
+
+test("few long lines are held instead of many, at either end", () => {
+  const long = (from, to) => bytes(Array.from({ length: to - from }, (_, i) => `${from + i} ${"x".repeat(8000)}\n`).join(""));
+  const lines = new LogLines();
+  lines.begin(new Uint8Array(), 0);
+  for (let i = 0; i < 30; i++) lines.append(long(i * 100, i * 100 + 100));
+  const chars = lines.lines.reduce((sum, { text }) => sum + text.length, 0);
+  assert.ok(chars < 7_000_000, `${chars} characters`);
+  assert.equal(lines.lines.at(-1).number, 3000);
+  assert.equal(lines.isDetached, false);
+  const back = new LogLines();
+  const whole = long(0, 2000);
+  const cut = whole.length - 1_000_000;
+  back.begin(whole.subarray(cut), cut);
+  back.prepend(whole.subarray(0, back.start), 0);
+  assert.ok(back.lines.length < 900 && back.isDetached);
+  assert.equal(back.lines[0].number, 1);
+});
+
+test("a stretch in the middle ends with its last whole line", () => {
+  const lines = new LogLines();
+  lines.begin(bytes("rest\nwhole\nhalf"), 50, 6);
+  lines.detach();
+  assert.deepEqual([lines.open, lines.end, lines.count], [null, 61, 1]);
+  lines.append(bytes("half of it\n"));
+  assert.deepEqual([lines.at(1).text, lines.at(1).number, lines.end], ["half of it", 9, 72]);
 });
