@@ -54,6 +54,7 @@ class Panel:
         *,
         project: str,
         definition: str,
+        version: int | None = None,
         parameters: Mapping[str, Any] | None = None,
         resources: Mapping[str, Any] | None = None,
         name: str = "",
@@ -63,10 +64,14 @@ class Panel:
         retries: Mapping[str, Any] | None = None,
         key: str = "",
     ) -> Job:
-        """Launch a job. It is launched once, also when the line is lost meanwhile; the same `key` again is the same launch."""
+        """Launch a job, with the newest version of the definition unless another is named.
+
+        It is launched once, also when the line is lost meanwhile; the same `key` again is the same launch.
+        """
         asked = {
             "project": project,
             "definition": definition,
+            "version": version,
             "parameters": dict(parameters or {}),
             "resources": dict(resources or {}),
             "name": name,
@@ -109,6 +114,10 @@ class Panel:
     def definitions(self, project: str = "") -> list[dict[str, Any]]:
         """What can be launched: slug, project, parameters (a JSON Schema), resources."""
         return list(self._pages("definitions", {"project": project}))
+
+    def definition_version(self, definition: str, number: int, *, project: str) -> dict[str, Any]:
+        """What one version of a definition says."""
+        return dict(self._connection.get(f"definitions/{project}/{definition}/versions/{number}"))
 
     def upload(self, path: str | Path, *, project: str) -> str:
         """Bring code into a project: a folder, or a .tar.gz or .zip as it is. Returns what a launch names as `archive`."""

@@ -94,18 +94,23 @@ def test_what_is_missing_and_what_happens_is_noted_beside_the_log():
     ]
 
 
-def test_where_no_line_can_stay_each_state_is_noted_once():
+def test_where_no_line_can_stay_each_state_is_noted_once_and_what_a_job_waits_for():
     terminal = a_terminal()
     watched = Watched(terminal, a_launched(Script(), state="queued"))
     half = {"step": 5, "total": 10, "percent": 50, "left_s": 3}
     for item in (
+        news("queued"),
         news("queued", reason=QUEUED),
+        news("queued", reason=QUEUED | {"sentence": "It needs 4 chips; 2 are free."}),
         news("running"),
         news("running", progress=half),
         news("succeeded"),
     ):
         watched.take(item)
-    assert terminal.err.shown == b"Job 17 is running.\n"
+    assert terminal.err.shown.decode().splitlines() == [
+        "Job 17 is queued: It needs 4 chips; 1 is free.",
+        "Job 17 is running.",
+    ]
 
 
 @pytest.mark.parametrize(

@@ -28,13 +28,25 @@ def environment(world: World, folder: Path, *, token: str | None = None, **more:
     return kept | mine | {"HOME": str(folder), "PYTHONPATH": str(BASE_DIR / "client"), "TERM": "xterm"} | more
 
 
+def hear_ctrl_c() -> None:
+    """Also when the tests themselves run in the background of a shell, where it is ignored, and so by their children."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 class Running:
     """One that was started; its output is read as it comes."""
 
     def __init__(self, arguments: tuple[str, ...], env: dict[str, str], folder: Path) -> None:
         self._out, self._err = folder / f"out-{time.monotonic_ns()}", folder / f"err-{time.monotonic_ns()}"
         with self._out.open("wb") as out, self._err.open("wb") as err:
-            self.process = subprocess.Popen([*COMMAND, *arguments], env=env, stdin=subprocess.DEVNULL, stdout=out, stderr=err)
+            self.process = subprocess.Popen(
+                [*COMMAND, *arguments],
+                env=env,
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=err,
+                preexec_fn=hear_ctrl_c,  # noqa: PLW1509  it takes no lock
+            )
 
     @property
     def out(self) -> bytes:
@@ -70,6 +82,7 @@ class OnTerminal:
         self.shown = b""
         self._pid, self._fd = pty.fork()
         if self._pid == 0:
+            hear_ctrl_c()
             os.execve(COMMAND[0], [*COMMAND, *arguments], env | {"COLUMNS": "80"})
 
     def until(self, text: bytes, within_s: float = 40) -> None:

@@ -18,7 +18,8 @@ from tpu_panel.cli.terminal import Terminal
 from tpu_panel.job import Job
 from tpu_panel.panel import Panel
 
-FIELDS = ("project", "definition", "parameters", "resources", "name", "labels", "environment", "secrets", "retries")
+FIELDS = ("project", "definition", "version", "parameters", "resources", "name", "labels", "environment", "secrets", "retries")
+WORDS: dict[type, str] = {dict: "an object", list: "a list", int: "a whole number", str: "a text"}
 
 
 def launch(panel: Panel, terminal: Terminal, arguments: argparse.Namespace) -> int:
@@ -28,6 +29,9 @@ def launch(panel: Panel, terminal: Terminal, arguments: argparse.Namespace) -> i
         raise UsageError("Say which definition to launch: tpu-panel launch DEFINITION")
     definition = _definition(panel, slug, arguments.project or body.get("project") or os.environ.get("PANEL_PROJECT", ""))
     project = definition["project"]
+    version = body.get("version") if arguments.version is None else arguments.version
+    if version is not None:
+        definition = panel.definition_version(slug, version, project=project)
     given = parameters.parse(
         arguments.parameters, definition["parameters"], slug, lambda path: _upload(panel, terminal, path, project)
     )
@@ -36,6 +40,7 @@ def launch(panel: Panel, terminal: Terminal, arguments: argparse.Namespace) -> i
         **body,
         "project": project,
         "definition": slug,
+        "version": version,
         "parameters": {**body.get("parameters", {}), **given},
         "resources": {**body.get("resources", {}), **{name: value for name, value in resources.items() if value is not None}},
         "labels": {**body.get("labels", {}), **pairs("--label", arguments.labels)},
@@ -101,10 +106,11 @@ def _file(name: str) -> dict[str, Any]:
         raise UsageError(f"{name} is no JSON: {error}.") from None
     if not isinstance(found, dict):
         raise UsageError(f"{name} must hold a JSON object, as POST /api/v1/jobs takes it.")
-    kinds = {"parameters": dict, "resources": dict, "labels": dict, "environment": dict, "secrets": list, "retries": dict}
+    kinds = dict.fromkeys(("parameters", "resources", "labels", "environment", "retries"), dict)
+    kinds |= {"secrets": list, "version": int}
     for field, value in found.items():
         if field not in FIELDS:
             raise UsageError(f"{name}: there is no field {field}; known are {', '.join(FIELDS)}.")
         if not isinstance(value, kinds.get(field, str)):
-            raise UsageError(f"{name}: {field} must be {'an object' if kinds.get(field) is dict else 'a list or text'}.")
+            raise UsageError(f"{name}: {field} must be {WORDS[kinds.get(field, str)]}.")
     return found

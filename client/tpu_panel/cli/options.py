@@ -52,6 +52,7 @@ def _launch(one: argparse.ArgumentParser) -> None:
     words = "fill a parameter; @FILE is what a file holds, of an archive @FOLDER; again for each item of a list"
     _several(one, "-p", "--parameter", dest="parameters", metavar=PAIR, help=words)
     one.add_argument("--project", help="needed when several projects have that definition (or PANEL_PROJECT)")
+    one.add_argument("--version", type=whole, metavar="N", help="of the definition (the newest)")
     one.add_argument("--name")
     one.add_argument("--chips", type=whole, metavar="N")
     one.add_argument("--accelerator")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, TextIO
 
 from tpu_panel.cli import words
@@ -91,7 +91,7 @@ class Watched(Shown):
     def __init__(self, terminal: Terminal, job: Job) -> None:
         super().__init__(terminal)
         self._job = job
-        self._state = job.state
+        self._told = _standing(job.data)
         self._preparation: Preparation | None = None
 
     def take(self, item: Item) -> None:
@@ -117,15 +117,20 @@ class Watched(Shown):
             self._stop_preparation()
         if self.terminal.is_live:
             self.terminal.bar(bar_of(job, self.terminal))
-        elif state != self._state and state not in ("succeeded", "failed", "canceled"):
+        elif _standing(job) != self._told and state not in ("succeeded", "failed", "canceled"):
             why = f": {words.plain(job['reason']['sentence'])}" if job["reason"]["sentence"] else "."
             self.terminal.note(f"Job {self._job.number} is {state}{why}")
-        self._state = state
+        self._told = _standing(job)
 
     def _stop_preparation(self) -> None:
         if self._preparation:
             self._preparation.stop()
             self._preparation = None
+
+
+def _standing(job: Mapping[str, Any]) -> tuple[str, str]:
+    """What is news when it changes: of a job that waits, what it waits for, too."""
+    return job["state"], job["reason"]["code"] if job["state"] == "queued" else ""
 
 
 class Preparation:
