@@ -106,8 +106,8 @@ def _file(name: str) -> dict[str, Any]:
         raise UsageError(f"{name} is no JSON: {error}.") from None
     if not isinstance(found, dict):
         raise UsageError(f"{name} must hold a JSON object, as POST /api/v1/jobs takes it.")
-    kinds = dict.fromkeys(("parameters", "resources", "labels", "environment", "retries"), dict)
-    kinds |= {"secrets": list, "version": int}
+    objects = ("parameters", "resources", "labels", "environment", "retries")
+    kinds: dict[str, type] = {**dict.fromkeys(objects, dict), "secrets": list, "version": int}
     for field, value in found.items():
         if field not in FIELDS:
             raise UsageError(f"{name}: there is no field {field}; known are {', '.join(FIELDS)}.")
