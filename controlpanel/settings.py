@@ -11,6 +11,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import dj_database_url
+import limits
 from csp.constants import NONCE, SELF
 from django.core.exceptions import ImproperlyConfigured
 
@@ -30,6 +31,17 @@ def _number(name: str, default: float) -> float:
     if number < 0:
         raise ImproperlyConfigured(f"{name} must not be negative: {text}")
     return number
+
+
+def _rate(name: str, default: str) -> str:
+    text = _text(name, default)
+    if text == "0":
+        return ""
+    try:
+        limits.parse(text)
+    except ValueError:
+        raise ImproperlyConfigured(f"{name} must be like 3000/minute, or 0, not {text!r}") from None
+    return text
 
 
 def _flag(name: str, default: bool) -> bool:
@@ -161,6 +173,8 @@ MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
+    "projects.revalidation.RevalidationMiddleware",
+    "projects.rates.RateHeadersMiddleware",
     "projects.answers.PanelErrorMiddleware",
     "axes.middleware.AxesMiddleware",
 ]
@@ -203,6 +217,7 @@ AXES_RESET_ON_SUCCESS = True
 AXES_ENABLE_ADMIN = False
 
 # -- API ---------------------------------------------------------------------------------------------------
+API_RATE = _rate("API_RATE", "3000/minute")  # requests of one person; 0: any number
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": [
         "projects.tokens.TokenAuthentication",
@@ -211,13 +226,34 @@ REST_FRAMEWORK = {
     "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
+    "DEFAULT_THROTTLE_CLASSES": ["projects.rates.PerPerson"],
     "DEFAULT_SCHEMA_CLASS": "projects.schema.PanelSchema",
     "EXCEPTION_HANDLER": "projects.answers.api_exception_handler",
     "UNAUTHENTICATED_USER": "django.contrib.auth.models.AnonymousUser",
 }
+API_DESCRIPTION = """
+Launch jobs on shared TPU hosts, follow them, and see to hosts.
+
+**Who asks.** `Authorization: Bearer tpu_...`, a token of the page "API tokens". It may do what its owner may, within its scope.
+
+**Lists** answer `{"results": [...], "next_cursor": ...}`. Ask again with `cursor=` that text and the same filters until it is
+null. `fields=` leaves out what you do not need.
+
+**Errors** are `{code, message, details}`: `code` is for programs and stays, `message` is for people, `details` says of `invalid`
+what is wrong with each field. `X-Request-Id` finds the request in the panel's log.
+
+**Repeating.** A POST that makes something takes an `Idempotency-Key` of your choice: sent again with the same key and body it
+answers as before, with `Idempotent-Replayed: true`, and makes nothing twice.
+
+**Polling.** A JSON answer to GET has an `ETag`. Sent back as `If-None-Match` it brings status 304 without a body while nothing
+has changed. Better than polling: `/jobs/{number}/wait`, and `/jobs/{number}/log/stream` for a log.
+
+**Rates.** `RateLimit-Policy` says how many requests (`q`) one person has in so many seconds (`w`), `RateLimit` how many are left
+(`r`) until the count begins anew in `t` seconds. Beyond it the answer is 429, and `Retry-After` says when to come again.
+""".strip()
 SPECTACULAR_SETTINGS = {
     "TITLE": "TPU control panel",
-    "DESCRIPTION": "Launch jobs on shared TPU hosts, follow them, and see to hosts.",
+    "DESCRIPTION": API_DESCRIPTION,
     "VERSION": "1",
     "SERVE_INCLUDE_SCHEMA": False,
     "SCHEMA_PATH_PREFIX": "/api/v1",

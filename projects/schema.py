@@ -34,6 +34,7 @@ ERRORS = {
     "413": "The body is too large.",
     "415": "The body is of a type that is not taken.",
     "422": "A parameter or a field is wrong; `details` says which.",
+    "429": "Too many requests; `Retry-After` says in how many seconds there are more.",
 }
 OF_FORMATS = {
     "date-time": "2026-03-01T12:00:00Z",
@@ -89,6 +90,8 @@ def complete(result: dict[str, Any], generator: Any, request: Any, public: bool)
         for media in (media for body in bodies for media in body.get("content", {}).values()):
             if "example" not in media and "examples" not in media:
                 media["example"] = example_of(media["schema"], components["schemas"])
+        if method == "get" and "application/json" in operation["responses"].get("200", {}).get("content", {}):
+            operation["responses"]["304"] = {"description": "Nothing has changed since the `ETag` sent as `If-None-Match`."}
         for status in ERRORS:
             if method != "get" or status not in OF_BODIES:
                 operation["responses"].setdefault(status, {"$ref": f"#/components/responses/Error{status}"})

@@ -12,7 +12,7 @@ from django import template
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 from django.utils import timezone
-from django.utils.html import format_html
+from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
@@ -23,6 +23,7 @@ from jobs.states import JobState
 
 register = template.Library()
 
+MARKED = re.compile(r"(`[^`]+`|\*\*[^*]+\*\*)")
 ICON_NAME = re.compile(r"[a-z0-9-]+")
 SHAPE = re.compile(r"<(?:path|circle|rect|line|polyline|polygon|ellipse)\b[^>]*/>")
 NO_SHAPE = '<path stroke="none" d="M0 0h24v24H0z" fill="none" />'
@@ -210,6 +211,18 @@ def size(bytes_: int | None) -> str:
 def plain(text: Any) -> str:
     r"""A text of several lines in which nothing plays tricks: `\u202e` stands for what would turn the direction of the rest."""
     return UNREADABLE.sub(lambda found: found[0] if found[0] in "\n\t" else ascii(found[0])[1:-1], str(text))
+
+
+@register.filter
+def marked(text: str) -> SafeString:
+    """`code` and **strong** words of a text, as docstrings write them."""
+    return format_html_join("", "{}", ((_mark(part),) for part in MARKED.split(text)))
+
+
+def _mark(part: str) -> SafeString | str:
+    if not MARKED.fullmatch(part):
+        return part
+    return format_html("<{0}>{1}</{0}>", SafeString("code" if part[0] == "`" else "strong"), part.strip("`*"))
 
 
 @register.filter
