@@ -12,8 +12,9 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from jobs import definitions, filters, listing, progress, services
+from jobs.launch_shapes import Launch, LaunchBody
 from jobs.models import Job
-from jobs.shapes import AttemptAnswer, CancellationBody, EventAnswer, JobAnswer, Launch, LaunchBody
+from jobs.shapes import AttemptAnswer, CancellationBody, EventAnswer, JobAnswer
 from monitoring import events
 from projects import idempotency, shapes
 from projects.access import get_project

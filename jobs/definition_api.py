@@ -24,7 +24,7 @@ from jobs.definition_shapes import (
     etag_of,
 )
 from jobs.models import DefinitionVersion, JobDefinition
-from jobs.shapes import is_storable
+from jobs.values import is_storable
 from jobs.wording import Wording, WordingBody, read
 from projects import idempotency, shapes
 from projects.access import get_project

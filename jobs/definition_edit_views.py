@@ -20,7 +20,7 @@ from clusters.models import Cluster
 from jobs import definition_fields, definitions, differences, starting_points
 from jobs.definition_editor import FORM, VIEWS, Editor
 from jobs.models import JobDefinition
-from jobs.shapes import is_storable
+from jobs.values import is_storable
 from jobs.wording import Wording
 from projects import idempotency, secrets
 from projects.access import get_project, projects_with, visible_projects

@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 from drf_spectacular.utils import OpenApiParameter
 
 from jobs.models import DefinitionVersion, Job, JobDefinition
-from jobs.shapes import is_storable
+from jobs.values import is_storable
 from projects.access import get_project, visible_projects
 from projects.actors import Actor
 from projects.errors import Invalid

@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 
 from jobs import shipped
 from jobs.models import DefinitionVersion, JobDefinition
-from jobs.shapes import is_readable, is_storable
+from jobs.values import is_readable, is_storable
 from jobs.wording import Wording, check_known, read
 from projects import audit
 from projects.access import check, visible_projects

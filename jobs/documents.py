@@ -18,7 +18,7 @@ from typing import Any
 import yaml
 from django.utils.translation import gettext as _
 
-from jobs.shapes import MOST_LEVELS, is_storable
+from jobs.values import MOST_LEVELS, is_storable
 
 MOST_BYTES = 512 * 1024
 FORMATS = ("yaml", "json")

@@ -19,8 +19,8 @@ from drf_spectacular.utils import OpenApiParameter
 from clusters import catalogue
 from clusters.models import Cluster, Rank
 from jobs.models import Job, JobDefinition
-from jobs.shapes import is_storable
 from jobs.states import JobState
+from jobs.values import is_storable
 from projects.access import get_project, visible_projects
 from projects.actors import Actor
 from projects.errors import Invalid

@@ -17,11 +17,11 @@ from clusters import sources
 from clusters.free import ClusterRoom
 from clusters.specs import Request
 from jobs import parameters, services
+from jobs.launch_shapes import Launch
 from jobs.models import DefinitionVersion, Job
 from jobs.pairs import pairs_of, text_of_pairs
 from jobs.retries import Cause, Policy
 from jobs.schema_form import NOTHING, Choice, Form, Kind, SchemaField, json_of, number_of
-from jobs.shapes import Launch
 from projects.actors import Actor
 from projects.errors import Invalid
 from projects.models import Project

@@ -21,8 +21,9 @@ from clusters.models import Cluster
 from jobs import definitions, services
 from jobs.curl import launch_request
 from jobs.forms import LaunchForm, accelerators
+from jobs.launch_shapes import Launch
 from jobs.models import DefinitionVersion, Job, JobDefinition
-from jobs.shapes import Launch, is_storable
+from jobs.values import is_storable
 from projects import idempotency, secrets
 from projects.access import get_project, projects_with, visible_projects
 from projects.actors import Actor

@@ -1,124 +1,19 @@
-"""The JSON of the jobs API: what a launch may say, what a job looks like."""
+"""The JSON of the jobs API: what a job, its attempts, events and files look like."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from django.utils.translation import gettext as _
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from agent.protocol import UNREADABLE
 from clusters import fetches
 from clusters.models import Fetch, OutputFile
 from clusters.states import FetchState, Outcome, WorkloadState
 from jobs.models import Attempt, Job
 from jobs.retries import Cause
 from jobs.states import JobState
-from projects import shapes, variables
-from projects.errors import Invalid
-
-MOST_LEVELS = 50  # of lists and objects in one another
-MOST_VALUE_BYTES = 100_000  # of one variable: Linux takes 128 KiB
-MOST_ENVIRONMENT_BYTES = 500_000  # of all that a launch sets
-
-
-class LaunchBody(shapes.Body):
-    """The body of POST /jobs."""
-
-    example: ClassVar = {
-        "project": "first-project",
-        "definition": "digits-tensorflow",
-        "parameters": {"epochs": 3},
-        "resources": {"chips": 1},
-        "name": "digits",
-        "labels": {"sweep": "a"},
-    }
-    project = shapes.Text(help_text="Its slug.")
-    definition = shapes.Text(help_text="The slug of a definition of the project.")
-    version = shapes.Whole(default=None, allow_null=True, help_text="Of the definition; left out: the newest.")
-    parameters = shapes.Object(
-        default=dict, help_text="What fills the definition's parameters; those that are left out have their defaults."
-    )
-    resources = shapes.Object(
-        default=dict, help_text="`accelerator`, `chips` and `cluster`; what is left out is the definition's."
-    )
-    name = shapes.Text(default="", help_text="At most 100 characters; empty: the definition's.")
-    labels = shapes.Texts(default=dict, help_text="At most 50, with names of 63 and values of 200 characters.")
-    environment = shapes.Texts(default=dict, help_text="Variables of the command, besides the definition's.")
-    secrets = shapes.Names(default=list, help_text="Secrets of the project that the command gets as variables of these names.")
-    retries = shapes.Object(default=dict, help_text="`user_code` and `host_lost`, each with `times` and `delay_s`.")
-
-
-@dataclass(frozen=True)
-class Launch:
-    """What a person or a script wants launched."""
-
-    project: str
-    definition: str
-    version: int | None
-    parameters: dict[str, Any]
-    resources: dict[str, Any]
-    name: str
-    labels: dict[str, str]
-    environment: dict[str, str]
-    secrets: list[str]
-    retries: dict[str, Any]
-
-    @classmethod
-    def from_body(cls, body: Any) -> Launch:
-        """Raises Invalid with the path of each field that is unknown, missing, of a wrong type or unfit."""
-        wrong = {}
-        try:
-            asked = cls(**shapes.checked(LaunchBody, body))
-        except Invalid as refused:
-            wrong = refused.fields
-        if isinstance(body, Mapping):
-            wrong |= {
-                name: _("holds a NUL or half a character, or is nested too deeply")
-                for name in set(body) - set(wrong)
-                if not is_storable(body[name])
-            }
-        wrong = wrong or _unfit(asked)
-        if wrong:
-            raise Invalid(wrong)
-        return asked
-
-
-def is_storable(value: Any, levels: int = MOST_LEVELS) -> bool:
-    """JSON carries NUL and halves of surrogate pairs, databases and command lines do not; nor what is nested for ever."""
-    if isinstance(value, Mapping):
-        return levels > 0 and all(is_storable(name) and is_storable(part, levels - 1) for name, part in value.items())
-    if isinstance(value, list):
-        return levels > 0 and all(is_storable(part, levels - 1) for part in value)
-    return not isinstance(value, str) or ("\0" not in value and value.encode(errors="ignore").decode() == value)
-
-
-def is_readable(value: str | Mapping[str, str]) -> bool:
-    """It stands in one line of a list or a title, as it was written."""
-    if isinstance(value, Mapping):
-        return all(is_readable(name) and is_readable(text) for name, text in value.items())
-    return not UNREADABLE.search(value)
-
-
-def _unfit(asked: Launch) -> dict[str, str]:
-    unreadable = _("holds a line break, a control character or one that turns the direction of text")
-    wrong = {path: unreadable for path, value in (("name", asked.name), ("labels", asked.labels)) if not is_readable(value)}
-    if len(asked.name) > 100:
-        wrong["name"] = _("at most 100 characters")
-    if len(asked.labels) > 50 or any(len(k) > 63 or len(v) > 200 for k, v in asked.labels.items()):
-        wrong["labels"] = _("at most 50 labels, with names of 63 and values of 200 characters")
-    for name, value in asked.environment.items():
-        if not name or "=" in name or "\0" in name or variables.is_panels(name):
-            wrong[f"environment.{name}"] = _("not a name for a variable; VIRTUAL_ENV and those with PANEL_ are the panel's")
-        elif len(value.encode()) > MOST_VALUE_BYTES:
-            wrong[f"environment.{name}"] = _("at most %(most)s bytes") % {"most": MOST_VALUE_BYTES}
-    total = sum(len(name) + len(value) for name, value in asked.environment.items())
-    if not wrong and total > MOST_ENVIRONMENT_BYTES:
-        wrong["environment"] = _("at most %(most)s bytes in all") % {"most": MOST_ENVIRONMENT_BYTES}
-    return wrong
+from projects import shapes
 
 
 class CancellationBody(shapes.Body):

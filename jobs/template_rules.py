@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 
 from clusters import git
 from jobs.parameters import PLACE
-from jobs.shapes import MOST_ENVIRONMENT_BYTES, MOST_VALUE_BYTES
+from jobs.values import MOST_ENVIRONMENT_BYTES, MOST_VALUE_BYTES
 from projects import variables
 from projects.errors import Invalid
 from projects.models import secret_name

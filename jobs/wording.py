@@ -21,7 +21,7 @@ from jobs.models import DefinitionVersion
 from jobs.parameters import PLACE
 from jobs.retries import Policy
 from jobs.schema_form import Form
-from jobs.shapes import is_readable, is_storable
+from jobs.values import is_readable, is_storable
 from projects import shapes
 from projects.errors import Invalid
 from projects.models import Project
