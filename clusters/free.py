@@ -35,6 +35,17 @@ class ClusterRoom:
         return _("%(free)s of %(total)s free") % {"free": self.free, "total": catalogue.amount(self.total, self.accelerator)}
 
     @property
+    def kind_words(self) -> str:
+        """What its hosts are: "cpu, 3 hosts", "v5e, 4 hosts, 16 GiB HBM a chip"."""
+        found = catalogue.find(self.accelerator)
+        parts = [self.accelerator]
+        if self.hosts:
+            parts.append(ngettext("%(count)d host", "%(count)d hosts", self.hosts) % {"count": self.hosts})
+        if found and found.hbm_gib_per_chip:
+            parts.append(_("%(gib)g GiB HBM a chip") % {"gib": found.hbm_gib_per_chip})
+        return ", ".join(parts)
+
+    @property
     def apart_words(self) -> str:
         """Of the hosts that take nothing now; "" when there are none."""
         parts = [ngettext("%(count)d host cordoned", "%(count)d hosts cordoned", self.cordoned) % {"count": self.cordoned}]
@@ -50,6 +61,8 @@ class Outlook:
 
     state: str
     sentence: str
+    hosts: tuple[str, ...] = ()  # names of those on which it would start now
+    code: str = ""  # of clusters/reasons.py, of what it would wait for
 
 
 def rooms(clusters: Iterable[Cluster], inventory: Inventory) -> list[ClusterRoom]:
@@ -76,11 +89,10 @@ def outlook(request: Request, inventory: Inventory) -> Outlook:
     decision = place(request, inventory)
     if isinstance(decision, Choice):
         names = {room.host: room.name for room in inventory.rooms}
-        return Outlook(
-            "now", _("Starts now on %(hosts)s.") % {"hosts": ", ".join(names[place.host] for place in decision.places)}
-        )
+        hosts = tuple(names[place.host] for place in decision.places)
+        return Outlook("now", _("Starts now on %(hosts)s.") % {"hosts": ", ".join(hosts)}, hosts=hosts)
     if decision.code == "too-large":
         asked = {"amount": catalogue.amount(request.chips, request.accelerator), "accelerator": request.accelerator}
         sentence = _("It would wait: no host has %(amount)s of %(accelerator)s; the largest has %(largest)s.")
-        return Outlook("never", sentence % (asked | decision.data))
-    return Outlook("waits", reasons.sentence(decision.code, decision.data))
+        return Outlook("never", sentence % (asked | decision.data), code=decision.code)
+    return Outlook("waits", reasons.sentence(decision.code, decision.data), code=decision.code)

@@ -55,19 +55,8 @@ class Jobs(APIView):
     def _launch(self, request: Request, by: Actor) -> dict[str, Any]:
         asked = Launch.from_body(request.data)
         project = get_project(by, asked.project, may="jobs.launch")
-        job = services.launch(
-            project=project,
-            version=definitions.get_version(project, asked.definition, asked.version),
-            values=asked.parameters,
-            resources=asked.resources,
-            name=asked.name,
-            labels=asked.labels,
-            environment=asked.environment,
-            secrets=asked.secrets,
-            retries=asked.retries,
-            by=by,
-            now=timezone.now(),
-        )
+        version = definitions.get_version(project, asked.definition, asked.version)
+        job = services.launch(project=project, version=version, **asked.wanted, by=by, now=timezone.now())
         return JobAnswer(job).data
 
 

@@ -74,6 +74,19 @@ class Launch:
             raise Invalid(wrong)
         return asked
 
+    @property
+    def wanted(self) -> dict[str, Any]:
+        """As services.launch and services.drafted take it, besides project and version."""
+        return {
+            "values": self.parameters,
+            "resources": self.resources,
+            "name": self.name,
+            "labels": self.labels,
+            "environment": self.environment,
+            "secrets": self.secrets,
+            "retries": self.retries,
+        }
+
 
 def _unfit(asked: Launch) -> dict[str, str]:
     unreadable = _("holds a line break, a control character or one that turns the direction of text")

@@ -18,8 +18,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from clusters import catalogue, free, scheduling
 from clusters.models import Cluster
-from jobs import definitions, services
-from jobs.curl import launch_request
+from jobs import as_script, definitions, services
 from jobs.forms import LaunchForm, accelerators
 from jobs.launch_shapes import Launch
 from jobs.models import DefinitionVersion, Job, JobDefinition
@@ -90,19 +89,7 @@ def _launch(request: HttpRequest, form: LaunchForm, by: Actor) -> int:
         raise Invalid({"": sentence % {"number": form.version.number}})
 
     def make() -> idempotency.Answer:
-        job = services.launch(
-            project=form.project,
-            version=form.version,
-            values=asked.parameters,
-            resources=asked.resources,
-            name=asked.name,
-            labels=asked.labels,
-            environment=asked.environment,
-            secrets=asked.secrets,
-            retries=asked.retries,
-            by=by,
-            now=timezone.now(),
-        )
+        job = services.launch(project=form.project, version=form.version, **asked.wanted, by=by, now=timezone.now())
         return 201, {"number": job.pk}
 
     key = request.POST.get("key") or random.token_urlsafe(16)
@@ -156,11 +143,21 @@ def _preview(form: LaunchForm) -> dict[str, Any]:
         "accelerators": accelerators(form, rooms),
         "outlook": free.outlook(request, inventory) if request else None,
         "amount": catalogue.amount(chips, request.accelerator) if request else "",
-        "curl": launch_request(form.short_body),
+        "scripts": _scripts(form),
         "wrong": wrong,
     }
-    told = [repr(rooms), repr(found["outlook"]), found["amount"], found["curl"], json.dumps(wrong, sort_keys=True)]
+    told = [repr(rooms), repr(found["outlook"]), found["amount"], repr(found["scripts"]), json.dumps(wrong, sort_keys=True)]
     return found | {"seen": hashlib.sha256("\0".join(told).encode(errors="replace")).hexdigest()[:16]}
+
+
+def _scripts(form: LaunchForm) -> list[tuple[str, str, str]]:
+    """(kind, title, text) of each way to launch exactly this without the page."""
+    body = form.short_body
+    return [
+        ("curl", "curl", as_script.launch_request(body)),
+        ("command", _("Command line"), as_script.launch_command(body)),
+        ("python", "Python", as_script.launch_python(body)),
+    ]
 
 
 def _posted(request: HttpRequest, by: Actor) -> tuple[Project, DefinitionVersion]:

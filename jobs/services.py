@@ -49,21 +49,28 @@ def get_job(actor: Actor, number: int, *, may: str) -> Job:
     return job
 
 
-def launch(
+def launch(*, by: Actor, now: datetime, **asked: Any) -> Job:
+    """A queued job with its first attempt, its audit row and its event, in one transaction. `asked` is what `drafted` takes.
+
+    Raises Invalid as `drafted` does.
+    """
+    return _begin(drafted(**asked), by=by, now=now)
+
+
+def drafted(
     *,
     project: Project,
     version: DefinitionVersion,
     values: Mapping[str, Any],
     resources: Mapping[str, Any],
-    by: Actor,
-    now: datetime,
     name: str = "",
     labels: Mapping[str, str] | None = None,
     environment: Mapping[str, str] | None = None,
     secrets: list[str] | None = None,
     retries: Mapping[str, Any] | None = None,
+    is_trial: bool = False,
 ) -> Job:
-    """A queued job with its first attempt, its audit row and its event, in one transaction.
+    """The job that a launch would make, not stored. Of its code a typed script is, unless `is_trial`.
 
     Raises Invalid with the paths of wrong parameters, resources, secrets or retries.
     """
@@ -75,10 +82,10 @@ def launch(
         template,
         environment=template.environment | dict(environment or {}),
         secrets=names,
-        source=_pinned_source(template.source, version, project),
+        source=_pinned_source(template.source, version, project, is_trial=is_trial),
         runtime=_pinned_runtime(template.runtime),
     )
-    job = Job(
+    return Job(
         project=project,
         version=version,
         name=name or version.definition.slug,
@@ -90,7 +97,6 @@ def launch(
         spec_json=spec.to_json(),
         retries_json=Policy.from_json({**version.retries, **(retries or {})}).to_json(),
     )
-    return _begin(job, by=by, now=now)
 
 
 def relaunch(*, job: Job, by: Actor, now: datetime) -> Job:
@@ -184,8 +190,10 @@ def _check_secrets(project: Project, names: list[str]) -> None:
         raise Invalid({f"secrets.{name}": _("there is no such secret in this project") for name in sorted(missing)})
 
 
-def _pinned_source(source: Mapping[str, Any], version: DefinitionVersion, project: Project) -> dict[str, Any]:
+def _pinned_source(source: Mapping[str, Any], version: DefinitionVersion, project: Project, *, is_trial: bool) -> dict[str, Any]:
     """What is wrong with a text that a parameter has filled in is told of the parameter."""
+    if is_trial and source["kind"] == "script":
+        return dict(source)
     try:
         return sources.pin(source, project=project)
     except Invalid as error:

@@ -10,6 +10,7 @@ from jobs import (
     definition_edit_views,
     definition_views,
     file_api,
+    launch_check_api,
     launch_views,
     log_api,
     log_place_api,
@@ -44,6 +45,7 @@ urlpatterns = [
 ]
 
 api_urlpatterns = [
+    path("launch-checks", launch_check_api.LaunchChecks.as_view()),
     path("jobs", api.Jobs.as_view()),
     path("jobs/<int:number>", api.OneJob.as_view()),
     path("jobs/<int:number>/attempts", api.Attempts.as_view()),

@@ -17,8 +17,7 @@ from django.views.decorators.http import require_GET, require_POST
 
 from clusters import catalogue, fetches
 from clusters.states import Outcome, RankState, WorkloadState
-from jobs import downloads, files, listing, progress, services, timeline
-from jobs.curl import launch_request
+from jobs import as_script, downloads, files, listing, progress, services, timeline
 from jobs.filter_bar import FilterBar, labels_of
 from jobs.models import Attempt, Job
 from jobs.retries import Policy
@@ -182,12 +181,14 @@ def _shown(found: list[Event]) -> list[Event]:
 
 
 def _first_launch(project: str) -> str:
-    return launch_request({"project": project or "demo", "definition": "command", "parameters": {"command": "echo hello"}})
+    return as_script.launch_request(
+        {"project": project or "demo", "definition": "command", "parameters": {"command": "echo hello"}}
+    )
 
 
 def _curl(job: Job) -> str:
     """The request that launches the same again."""
-    return launch_request(
+    return as_script.launch_request(
         {
             "project": job.project.slug,
             "definition": job.version.definition.slug,

@@ -83,6 +83,14 @@ class Panel:
         body = {field: value for field, value in asked.items() if value or field in ("project", "definition")}
         return Job(self._connection, self._connection.post("jobs", body, key=key))
 
+    def check(self, *, project: str, definition: str, **asked: Any) -> dict[str, Any]:
+        """Whether a launch of the same would start: `starts` ("now", "waits" or "never"), `sentence`, `hosts`. Makes nothing.
+
+        What `launch` would refuse is refused here with the same error.
+        """
+        more = {field: value for field, value in asked.items() if value}
+        return dict(self._connection.post("launch-checks", {"project": project, "definition": definition} | more))
+
     def job(self, number: int) -> Job:
         return Job(self._connection, self._connection.get(f"jobs/{number}"))
 

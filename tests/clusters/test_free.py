@@ -7,7 +7,8 @@ from uuid import uuid4
 
 import pytest
 
-from clusters import free
+from clusters import catalogue, free
+from clusters.catalogue import Accelerator
 from clusters.placement import HostRoom, Inventory
 from clusters.specs import Request
 
@@ -72,3 +73,12 @@ def test_words_say_what_is_free(rooms, words, apart):
 def test_the_outlook_is_what_placement_says(chips, cluster, state, sentence):
     found = free.outlook(Request("cpu", chips, cluster), Inventory((room(),)))
     assert (found.state, found.sentence) == (state, sentence)
+
+
+def test_words_say_what_its_hosts_are(monkeypatch):
+    (found,) = free.rooms(clusters("west"), Inventory((room(), room())))
+    assert found.kind_words == "cpu, 2 hosts"
+    (empty,) = free.rooms(clusters("west"), Inventory(()))
+    assert empty.kind_words == "cpu"
+    monkeypatch.setitem(catalogue.CATALOGUE, "cpu", Accelerator(name="cpu", title="CPU", unit="chip", hbm_gib_per_chip=16))
+    assert found.kind_words == "cpu, 2 hosts, 16 GiB HBM a chip"

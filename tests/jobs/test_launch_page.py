@@ -382,7 +382,7 @@ def test_it_tells_whether_it_would_start_and_what_is_free(as_, vision):
     answer = browser.post(PREVIEW, SENT | {"resources.chips": "2"})
     assert outlook(answer)[0] == "waits" and "It needs 2 slots of cpu on one host; 1 of 4 are free." in outlook(answer)[1]
     text = answer.content.decode()
-    assert "1 of 4 slots free" in text and "Launch on 2 slots" in text and text.count('hx-swap-oob="true"') == 3
+    assert "1 of 4 slots free" in text and "Launch on 2 slots" in text and text.count('hx-swap-oob="true"') == 5
     answer = browser.post(PREVIEW, SENT | {"resources.chips": "9"})
     assert outlook(answer) == ("never", "It would wait: no host has 9 slots of cpu; the largest has 4.")
     assert 'data-state="failed"' not in answer.content.decode()  # it can be launched
@@ -411,7 +411,7 @@ def test_a_preview_names_what_is_wrong_already(as_, vision):
 
 def test_the_request_that_is_shown_launches_the_same(as_, vision, script):
     sent = SENT | {"parameters.command": "echo 'it''s'", "labels": "a=b", "resources.chips": "2"}
-    curl = as_(vision.member).post(PREVIEW, sent).context["curl"]
+    [(_kind, _title, curl), *_others] = as_(vision.member).post(PREVIEW, sent).context["scripts"]
     assert "$TOKEN" in curl
     (body,) = shlex.split(curl.partition("--json ")[2])
     number = script(vision.member).post("/api/v1/jobs", json.loads(body)).json()["number"]

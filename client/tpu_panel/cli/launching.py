@@ -48,12 +48,19 @@ def launch(panel: Panel, terminal: Terminal, arguments: argparse.Namespace) -> i
         "secrets": [*body.get("secrets", []), *arguments.secrets],
         "name": arguments.name or body.get("name", ""),
     }
+    if arguments.check:
+        return _checked(terminal, arguments, panel.check(**asked))
     return _begun(terminal, arguments, lambda key: panel.launch(**asked, key=key))
 
 
 def relaunch(panel: Panel, terminal: Terminal, arguments: argparse.Namespace) -> int:
     before = panel.job(arguments.number)
     return _begun(terminal, arguments, lambda key: before.relaunch(key=key))
+
+
+def _checked(terminal: Terminal, arguments: argparse.Namespace, found: Mapping[str, Any]) -> int:
+    terminal.print(json.dumps(found) if arguments.json else str(found["sentence"]))
+    return Status.DONE if found["starts"] == "now" else Status.FAILED
 
 
 def _begun(terminal: Terminal, arguments: argparse.Namespace, begin: Any) -> int:

@@ -10,7 +10,7 @@ from tpu_panel.job import Job
 
 class Status(IntEnum):
     DONE = 0
-    FAILED = 1  # the job failed without an exit code of its own, or the panel refused
+    FAILED = 1  # the job failed without an exit code of its own, or the panel refused; what --check asks of would not start now
     USAGE = 64  # what was written is wrong (64, 69 and 77 are those of sysexits.h)
     UNREACHABLE = 69
     NOT_ALLOWED = 77  # not signed in, or without the right
