@@ -9,12 +9,13 @@ import clusters.api
 import clusters.urls
 import jobs.urls
 import projects.urls
-from controlpanel import api_reference, client_archive, home
+from controlpanel import api_reference, client_archive, home, palette
 
 urlpatterns = [
     path("", home.home, name="home"),
     path("seen", home.mark_seen, name="home-seen"),
     path("conditions", home.conditions, name="conditions"),
+    path("palette", palette.palette, name="palette"),
     path("api-reference", api_reference.api_reference, name="api-reference"),
     path("openapi.yaml", api_reference.openapi_document, name="openapi-document"),
     path("client.tar.gz", client_archive.client_archive, name="client-archive"),
