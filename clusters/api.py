@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from django.db import transaction
+from django.http.response import HttpResponseBase
 from django.urls import path
 from django.utils import timezone
 from django.utils.translation import gettext as _
@@ -17,8 +18,9 @@ from clusters import enrolment, hosts, install, silence, sources, workloads
 from clusters.models import Cluster, Host, Workload
 from clusters.shapes import ClusterAnswer, CordonBody, EnrolmentTokenAnswer, HostAnswer, SourceAnswer
 from clusters.states import Wanted
-from monitoring import metric_queries
-from monitoring.shapes import LINES, LinesAnswer, MetricNamesAnswer
+from monitoring import metric_files, metric_queries
+from monitoring import shapes as metric_shapes
+from monitoring.metric_queries import Owner
 from projects import audit, shapes
 from projects.access import get_project
 from projects.actors import Actor
@@ -53,19 +55,40 @@ class OneHost(APIView):
 
 
 class Metrics(APIView):
-    @extend_schema(operation_id="list_host_metrics", responses=MetricNamesAnswer)
+    @extend_schema(operation_id="list_host_metrics", parameters=[metric_shapes.SEARCH], responses=metric_shapes.MetricNamesAnswer)
     def get(self, request: Request, host_id: str) -> Response:
         """Every series of the host's own samples with its last point."""
         host = hosts.get_host(Actor.of(request), host_id)
-        return Response(metric_queries.all_series(host.subject, {}))
+        return Response(metric_queries.all_series(Owner(host.subject), request.query_params.get("q", "")))
+
+
+class MetricCharts(APIView):
+    @extend_schema(
+        operation_id="list_host_charts",
+        parameters=[metric_shapes.SEARCH, shapes.LIMIT, shapes.CURSOR],
+        responses=metric_shapes.ChartsAnswer,
+    )
+    def get(self, request: Request, host_id: str) -> Response:
+        """The charts that the names of the host's own samples make."""
+        host = hosts.get_host(Actor.of(request), host_id)
+        return Response(metric_queries.charts(Owner(host.subject), request.query_params))
 
 
 class MetricLines(APIView):
-    @extend_schema(operation_id="get_host_metric", parameters=LINES, responses=LinesAnswer)
+    @extend_schema(operation_id="get_host_metric", parameters=metric_shapes.LINES, responses=metric_shapes.LinesAnswer)
     def get(self, request: Request, host_id: str) -> Response:
         """One of the host's own samples as buckets, by wall."""
         host = hosts.get_host(Actor.of(request), host_id)
-        return Response(metric_queries.lines(host.subject, metric_queries.LinesQuery.from_query(request.query_params), {}))
+        query = metric_queries.LinesQuery.from_query(request.query_params)
+        return Response(metric_queries.lines(Owner(host.subject), query))
+
+
+class MetricsFile(APIView):
+    @extend_schema(operation_id="download_host_metrics", parameters=[metric_shapes.NAMES], responses={(200, "text/csv"): str})
+    def get(self, request: Request, host_id: str) -> HttpResponseBase:
+        """Every point of some of the host's own samples, as CSV: name, attempt, rank, step, ms (Unix milliseconds), value."""
+        host = hosts.get_host(Actor.of(request), host_id)
+        return metric_files.answer(Owner(host.subject), request.query_params.getlist("name"), f"host-{host.pk}-metrics.csv")
 
 
 class Cordon(APIView):
@@ -157,7 +180,9 @@ urlpatterns = [
     path("hosts", Hosts.as_view()),
     path("hosts/<str:host_id>", OneHost.as_view()),
     path("hosts/<str:host_id>/metrics", Metrics.as_view()),
+    path("hosts/<str:host_id>/metrics/charts", MetricCharts.as_view()),
     path("hosts/<str:host_id>/metrics/lines", MetricLines.as_view()),
+    path("hosts/<str:host_id>/metrics/file", MetricsFile.as_view()),
     path("hosts/<str:host_id>/cordon", Cordon.as_view()),
     path("hosts/<str:host_id>/retirement", Retirement.as_view()),
     path("projects/<str:slug>/sources", Sources.as_view()),

@@ -17,7 +17,7 @@ from django.views.decorators.http import require_GET, require_POST
 
 from clusters import catalogue, fetches
 from clusters.states import Outcome, RankState, WorkloadState
-from jobs import as_script, downloads, files, listing, progress, services, timeline
+from jobs import as_script, downloads, endings, files, listing, progress, services, timeline
 from jobs.filter_bar import FilterBar, labels_of
 from jobs.models import Attempt, Job
 from jobs.retries import Policy
@@ -114,6 +114,8 @@ def _context(request: HttpRequest, number: int) -> dict[str, Any]:
         "workload": job.workload,
         "amount": catalogue.amount(job.request.chips, job.request.accelerator),
         "step": _step(job),
+        "ending": _ending(job, tries),
+        "several_ranks": len({head.rank for head in heads}) > 1,
         "attempts": tries,
         "timeline": line,
         "timeline_labels": timeline.labels(line),
@@ -147,6 +149,12 @@ def _step(job: Job) -> str:
         return ""
     preparing = job.workload.ranks.filter(state=RankState.PREPARING).exclude(detail="").order_by("number")
     return preparing.values_list("detail", flat=True).first() or ""
+
+
+def _ending(job: Job, tries: list[Attempt]) -> endings.Ending | None:
+    """Why it ended, where that was not well."""
+    is_told = job.has_ended and job.state != JobState.SUCCEEDED
+    return endings.of_attempt(job, tries[-1]) if is_told and tries else None
 
 
 def _moments(attempt: Attempt) -> timeline.Try:

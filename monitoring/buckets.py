@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -15,7 +15,7 @@ from monitoring.metric_chunks import Columns
 class Bucket:
     """The points of one stretch of the x-axis. `least`, `greatest` and `mean` leave NaN out, and are None without a number."""
 
-    x: int  # of its last point: a step, or Unix milliseconds
+    x: int  # of its last point: a step, or milliseconds
     count: int
     nan_count: int
     least: float | None
@@ -28,25 +28,44 @@ class Bucket:
         return {name: _plain(value) for name, value in asdict(self).items()}
 
 
-def bucketed(points: Columns, *, by: str, start: int, end: int, buckets: int) -> list[Bucket]:
-    """At most `buckets` of the points with start <= x <= end, in the order of x. `by` is "step" or "wall".
+def bucketed(
+    points: Columns, *, by: str, start: int, end: int, buckets: int, origin: int = 0, is_log: bool = False
+) -> list[Bucket]:
+    """At most `buckets` of the points with start <= x <= end, in the order of x.
 
-    Points that were written out of order (a run that went back to a checkpoint) are put in order first.
+    `by` is "step", "wall", or "relative": wall less `origin`. The buckets are equally wide, or with `is_log` on a logarithmic
+    axis, which has no place for x < 1. Points that were written out of order (a run that went back to a checkpoint) are put
+    in order first.
     """
-    xs, values = (points.steps if by == "step" else points.walls), points.values
+    xs, values = xs_of(points, by=by, origin=origin), points.values
     if any(xs[i] > xs[i + 1] for i in range(len(xs) - 1)):
         order = sorted(range(len(xs)), key=xs.__getitem__)  # stable: of equal x the later stays last
         xs, values = [xs[i] for i in order], [values[i] for i in order]
+    if is_log:
+        start = max(start, 1)
     first, last = bisect_left(xs, start), bisect_left(xs, end + 1)
     if last - first <= buckets:
         return [_bucket(xs[i], values[i : i + 1]) for i in range(first, last)]
-    found, span = [], end - start + 1
-    for number in range(buckets):
-        upto = bisect_left(xs, start + -(-span * (number + 1) // buckets), first, last)
+    found = []
+    for edge in _edges(start, end + 1, buckets, is_log=is_log):
+        upto = bisect_left(xs, edge, first, last)
         if upto > first:
             found.append(_bucket(xs[upto - 1], values[first:upto]))
         first = upto
     return found
+
+
+def xs_of(points: Columns, *, by: str, origin: int) -> Sequence[int]:
+    if by == "step":
+        return points.steps
+    return points.walls if by == "wall" else [wall - origin for wall in points.walls]
+
+
+def _edges(start: int, end: int, count: int, *, is_log: bool) -> Iterator[float]:
+    """Where buckets of [start, end) end."""
+    for number in range(1, count):
+        yield start * (end / start) ** (number / count) if is_log else start + -(-(end - start) * number // count)
+    yield end
 
 
 def _bucket(x: int, values: Sequence[float]) -> Bucket:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 from uuid import UUID
 
-from monitoring import metrics
+from django.utils.translation import gettext as _
+
+from monitoring import metric_charts, metrics
 from monitoring.models import Subject
 from projects.errors import Invalid
 from projects.queries import whole
@@ -15,43 +17,80 @@ from projects.queries import whole
 MOST_BUCKETS = 2000
 
 
+AXES = ("step", "wall", "relative")
+
+
 @dataclass(frozen=True)
 class LinesQuery:
-    """One metric as buckets: `by` step or wall, `start` and `end` on that axis, at most `buckets` a line."""
+    """One metric as buckets: `by` one of AXES, `start` and `end` on that axis, at most `buckets` a line."""
 
     name: str
     by: str
     start: int | None
     end: int | None
     buckets: int
+    is_log: bool = False
 
     @classmethod
     def from_query(cls, query: Mapping[str, str]) -> LinesQuery:
         """Raises Invalid."""
-        by = query.get("by", "step")
-        if by not in ("step", "wall"):
-            raise Invalid({"by": "step or wall is needed."})
+        by, spacing = query.get("by", "step"), query.get("spacing", "linear")
+        if by not in AXES:
+            raise Invalid({"by": _("known are %(known)s") % {"known": ", ".join(AXES)}})
+        if spacing not in ("linear", "log"):
+            raise Invalid({"spacing": _("known are %(known)s") % {"known": "linear, log"}})
         start, end = (whole(query, side, 0) if side in query else None for side in ("start", "end"))
         buckets = max(1, min(whole(query, "buckets", 500), MOST_BUCKETS))
-        return cls(query.get("name", ""), by, start, end, buckets)
+        return cls(query.get("name", ""), by, start, end, buckets, is_log=spacing == "log")
 
 
-def all_series(subject: Subject, attempts: Mapping[UUID, int]) -> dict[str, Any]:
-    """Every series with its last point. `attempts`: workload -> number of the attempt; a host has none."""
+@dataclass(frozen=True)
+class Owner:
+    """Whose metrics: a job with its attempts, or a host, which has none. Workload -> number, and Unix ms when it began to run."""
+
+    subject: Subject
+    attempts: Mapping[UUID, int] = field(default_factory=dict)
+    origins: Mapping[UUID, int] = field(default_factory=dict)
+
+
+def all_series(owner: Owner, q: str = "") -> dict[str, Any]:
+    """Every series with its last point."""
+    rows = metrics.names(owner.subject, q)
+    return {"metrics": [metrics.as_json(row) | {"attempt": owner.attempts.get(row.workload_id)} for row in rows]}
+
+
+def charts(owner: Owner, query: Mapping[str, str]) -> dict[str, Any]:
+    """A page of the charts that its names make, with all of its attempts that have measured something. Raises Invalid."""
+    found = metric_charts.find(owner.subject, query)
+    attempts = sorted(number for workload_id in found.workload_ids if (number := owner.attempts.get(workload_id)))
     return {
-        "metrics": [metrics.as_json(row) | {"attempt": attempts.get(row.workload_id)} for row in metrics.names(subject)],
+        "results": [asdict(chart) for chart in found.charts],
+        "next_cursor": str(found.cursor) if found.cursor else None,
+        "count": found.count,
+        "attempts": attempts,
+        "last_ms": found.last_ms,
     }
 
 
-def lines(subject: Subject, query: LinesQuery, attempts: Mapping[UUID, int]) -> dict[str, Any]:
-    found = metrics.read(subject, query.name, by=query.by, start=query.start, end=query.end, buckets=query.buckets)
+def lines(owner: Owner, query: LinesQuery) -> dict[str, Any]:
+    found = metrics.read(
+        owner.subject,
+        query.name,
+        by=query.by,
+        start=query.start,
+        end=query.end,
+        buckets=query.buckets,
+        origins=owner.origins,
+        is_log=query.is_log,
+    )
     return {
         "name": query.name,
         "by": query.by,
         "lines": [
             {
-                "attempt": attempts.get(line.workload_id),
+                "attempt": owner.attempts.get(line.workload_id),
                 "rank": line.rank,
+                "origin_ms": line.origin_ms,
                 "buckets": [bucket.as_json() for bucket in line.buckets],
             }
             for line in found

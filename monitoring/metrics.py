@@ -7,7 +7,7 @@ came; a series' `head` is how many there are, and a listener's position.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
@@ -16,7 +16,7 @@ from django.db import transaction
 from django.db.models import Sum
 
 from monitoring import announcements
-from monitoring.buckets import Bucket, bucketed
+from monitoring.buckets import Bucket, bucketed, xs_of
 from monitoring.metric_chunks import CHUNK_POINTS, EMPTY, Columns, open_bytes, packed_bytes, read_open, read_packed
 from monitoring.models import NO_WORKLOAD, MetricChunk, MetricSeries, Subject
 
@@ -32,6 +32,7 @@ class Line:
     workload_id: UUID
     rank: int
     buckets: list[Bucket]
+    origin_ms: int | None = None  # of what is relative
 
 
 def append(subject: Subject, series: Mapping[str, Columns], *, workload_id: UUID = NO_WORKLOAD, rank: int = 0) -> None:
@@ -46,9 +47,12 @@ def append(subject: Subject, series: Mapping[str, Columns], *, workload_id: UUID
         announcements.announce_metrics(subject, [row.name for row in rows])
 
 
-def names(subject: Subject) -> list[MetricSeries]:
-    """Every series of the subject with its last point, by name."""
-    return list(MetricSeries.objects.filter(subject=subject).order_by("name", "workload_id", "rank"))
+def names(subject: Subject, q: str = "") -> list[MetricSeries]:
+    """Every series of the subject with its last point, by name; with `q` those whose names have each word of it."""
+    found = MetricSeries.objects.filter(subject=subject).order_by("name", "workload_id", "rank")
+    for word in q.split():
+        found = found.filter(name__icontains=word)
+    return list(found)
 
 
 def heads(subject: Subject) -> dict[str, int]:
@@ -58,17 +62,39 @@ def heads(subject: Subject) -> dict[str, int]:
 
 
 def read(
-    subject: Subject, name: str, *, by: str = "step", start: int | None = None, end: int | None = None, buckets: int = 500
+    subject: Subject,
+    name: str,
+    *,
+    by: str = "step",
+    start: int | None = None,
+    end: int | None = None,
+    buckets: int = 500,
+    origins: Mapping[UUID, int] | None = None,
+    is_log: bool = False,
 ) -> list[Line]:
-    """The lines of one name, one for each attempt and rank, between `start` and `end` on the axis `by` ("step" or "wall")."""
+    """The lines of one name, one for each attempt and rank, between `start` and `end` on the axis `by`: "step", "wall", or
+    "relative" to its workload's origin (Unix ms), or to its first point where it has none."""
     lines = []
     for row in MetricSeries.objects.filter(subject=subject, name=name).order_by("pk"):
-        points = _points(row, by=by, start=start, end=end)
+        origin = _origin(row, origins or {}) if by == "relative" else 0
+        points = _points(row, by=by, start=_moved(start, origin), end=_moved(end, origin))
         if len(points):
-            xs = points.steps if by == "step" else points.walls
+            xs = xs_of(points, by=by, origin=origin)
             low, high = (min(xs) if start is None else start), (max(xs) if end is None else end)
-            lines.append(Line(row.workload_id, row.rank, bucketed(points, by=by, start=low, end=high, buckets=buckets)))
+            found = bucketed(points, by=by, start=low, end=high, buckets=buckets, origin=origin, is_log=is_log)
+            lines.append(Line(row.workload_id, row.rank, found, origin if by == "relative" else None))
     return lines
+
+
+def _origin(row: MetricSeries, origins: Mapping[UUID, int]) -> int:
+    if row.workload_id in origins:
+        return origins[row.workload_id]
+    first = MetricChunk.objects.filter(series=row).order_by("start").values_list("least_ms", flat=True).first()
+    return first or 0
+
+
+def _moved(x: int | None, origin: int) -> int | None:
+    return None if x is None else x + origin
 
 
 def last_points(subject: Subject, workload_id: UUID, names: list[str]) -> dict[str, MetricSeries]:
@@ -76,6 +102,19 @@ def last_points(subject: Subject, workload_id: UUID, names: list[str]) -> dict[s
     return {
         row.name: row for row in MetricSeries.objects.filter(subject=subject, workload_id=workload_id, rank=0, name__in=names)
     }
+
+
+def points(subject: Subject, name: str) -> Iterator[tuple[MetricSeries, Columns]]:
+    """Every point of a name, series by series, a chunk at a time: that may take long, and chunks be packed meanwhile."""
+    for row in MetricSeries.objects.filter(subject=subject, name=name).order_by("pk"):
+        position = 0
+        while chunk := MetricChunk.objects.filter(series=row, start__gte=position).order_by("start").first():
+            yield row, _read(chunk)
+            position = chunk.start + chunk.count
+
+
+def all_points(row: MetricSeries) -> Columns:
+    return _points(row, by="step", start=None, end=None)
 
 
 def tail(row: MetricSeries, count: int) -> Columns:

@@ -5,16 +5,27 @@ from __future__ import annotations
 from drf_spectacular.utils import OpenApiParameter, extend_schema_field
 from rest_framework import serializers
 
-from monitoring.metric_queries import MOST_BUCKETS
+from monitoring.metric_queries import AXES, MOST_BUCKETS
 
 NUMBER = {"oneOf": [{"type": "number"}, {"type": "string", "enum": ["Infinity", "-Infinity"]}], "nullable": True}
 LINES = [
     OpenApiParameter("name", str, required=True),
-    OpenApiParameter("by", str, enum=["step", "wall"], description="The axis: steps, or Unix milliseconds. Usual: step."),
+    OpenApiParameter(
+        "by",
+        str,
+        enum=list(AXES),
+        description="The axis: steps, Unix milliseconds, or milliseconds since its attempt began to run. Usual: step.",
+    ),
     OpenApiParameter("start", int, description="On the axis, included."),
     OpenApiParameter("end", int, description="On the axis, included."),
     OpenApiParameter("buckets", int, description=f"Of each line, at most {MOST_BUCKETS}. Usual: 500."),
+    OpenApiParameter(
+        "spacing", str, enum=["linear", "log"], description="Of the buckets: for a logarithmic x-axis. Usual: linear."
+    ),
 ]
+MOST_NAMES = 50  # of one file
+NAMES = OpenApiParameter("name", str, required=True, many=True, description=f"At most {MOST_NAMES}.")
+SEARCH = OpenApiParameter("q", str, description="Those whose names have each of these words.")
 
 
 @extend_schema_field(NUMBER)
@@ -45,8 +56,27 @@ class MetricNamesAnswer(serializers.Serializer):
     metrics = MetricSeriesAnswer(many=True)
 
 
+class ChartNameAnswer(serializers.Serializer):
+    name = serializers.CharField()
+    line = serializers.CharField(help_text="Which line of the chart; empty: it needs no word.")
+
+
+class ChartAnswer(serializers.Serializer):
+    title = serializers.CharField()
+    is_sampled = serializers.BooleanField(help_text="Measured by the clock: it has no steps.")
+    names = ChartNameAnswer(many=True)
+
+
+class ChartsAnswer(serializers.Serializer):
+    results = ChartAnswer(many=True)
+    next_cursor = serializers.CharField(allow_null=True, help_text="Null at the end.")
+    count = serializers.IntegerField(help_text="Of all pages.")
+    attempts = serializers.ListField(child=serializers.IntegerField(), help_text="Those that have measured something.")
+    last_ms = serializers.IntegerField(allow_null=True, help_text="Of the newest point of all names.")
+
+
 class BucketAnswer(serializers.Serializer):
-    x = serializers.IntegerField(help_text="Of its last point: a step, or Unix milliseconds.")
+    x = serializers.IntegerField(help_text="Of its last point: a step, or milliseconds.")
     count = serializers.IntegerField()
     nan_count = serializers.IntegerField()
     least = _Number()
@@ -58,6 +88,7 @@ class BucketAnswer(serializers.Serializer):
 class LineAnswer(serializers.Serializer):
     attempt = serializers.IntegerField(allow_null=True)
     rank = serializers.IntegerField()
+    origin_ms = serializers.IntegerField(allow_null=True, help_text="Unix milliseconds that a relative axis counts from.")
     buckets = BucketAnswer(many=True)
 
 

@@ -1,14 +1,24 @@
-// data-charts="/api/v1/jobs/17/metrics": a chart for each metric, drawn while it is in view and while it grows. data-by="wall":
-// over time; data-span-s: its last stretch only, which buttons with data-chart-span change; data-shown: how many show without a click.
-// Dragging zooms, and asks for buckets of that stretch; a double click shows all again. One cross-hair over all charts.
-import uPlot from "uplot";
+// data-charts="/api/v1/jobs/17/metrics": a chart for each metric, drawn while it is in view and while it grows.
+//
+// Of several jobs in the same charts: data-charts="", and inside an element for each, whose word begins the names of its lines:
+//   <i data-chart-source="/api/v1/jobs/17/metrics" data-word="#17" hidden></i>
+// templates/charts/_charts.html draws all of the inside; data-live on the same element names the subjects that have news.
+//
+// data-by="wall": over time whatever the reader likes elsewhere. data-span-s: the last stretch only, which buttons with
+// data-chart-span change. data-shown: how many show without a click. data-marks: attempts and checkpoints are marked.
+//
+// Dragging zooms all charts of the axis, and asks for buckets of that stretch; a double click, the button [data-chart-whole] or
+// the key 0 shows all again. chart_plot.js draws one chart and says how to use it alone.
 import { behave } from "panel/behaviour";
-import { chartsOf, columnsOf, isSampled, lineName, plain } from "panel/metrics";
-import { size } from "panel/spans";
+import { ChartLook } from "panel/chart_look";
+import { Panel } from "panel/chart_panel";
+import { Source } from "panel/chart_source";
+import { extentOf } from "panel/metrics";
 
 const EVERY_MS = 1000;
-const HEIGHT = 168;
+const MORE_EVERY_MS = 10_000; // where there are more names than are shown
 const ALWAYS_SHOWN = 2;
+const SEARCH_AFTER_MS = 200;
 const TITLE_WORDS = {
   "system.cpu_percent": "cpuWords",
   "system.memory_bytes": "memoryWords",
@@ -19,76 +29,98 @@ const TITLE_WORDS = {
   "host.network_bytes_per_s": "networkWords",
 };
 const HOST_COLOURS = { "": 1, used: 1, total: 2, free: 3, received: 1, sent: 2 }; // each chart has its own
-const POWERS_OF_TWO = Array.from({ length: 51 }, (_, power) => 2 ** power);
-const COLOURS = 6; // --series-1 ... of tokens.css
 
 class Charts {
   panels = new Map(); // title -> Panel
   colours = new Map(); // line's name -> number of its colour
-  attempts = new Set(); // numbers of those that measured something
+  marks = []; // of all sources, each with its source
+  ranges = {}; // axis -> [start, end] of a zoom
+  extents = {}; // axis -> as far as the lines reach
   behind = 0; // of the newest point, in ms: a host that is silent shows its last hour, too
+  known = 0; // attempts, when colours were given
+  pages = 1;
 
   constructor(root) {
     this.root = root;
-    this.by = root.dataset.by ?? "step";
+    const own = [...root.querySelectorAll("[data-chart-source]")];
+    const hasMarks = "marks" in root.dataset;
+    this.sources = own.length ? own.map(({ dataset }) => new Source(dataset.chartSource, { word: dataset.word, hasMarks })) : [new Source(root.dataset.charts, { hasMarks })];
     this.span = Number(root.dataset.spanS ?? 0) * 1000;
     this.forgetColours();
     this.shown = Number(root.dataset.shown ?? ALWAYS_SHOWN);
     this.list = root.querySelector("[data-chart-list]");
     this.more = root.querySelector("[data-chart-more]");
     this.probe = root.querySelector("[data-chart-probe]");
+    this.whole = root.querySelector("[data-chart-whole]");
+    this.search = root.querySelector("[data-chart-search]");
+    this.next = root.querySelector("[data-chart-next]");
+    this.look = new ChartLook(root, (name) => this.turned(name));
     this.seen = new IntersectionObserver((entries) => entries.forEach(({ target, isIntersecting }) => this.panelOf(target)?.show(isIntersecting)));
-    this.sized = new ResizeObserver((entries) => entries.forEach(({ target }) => this.panelOf(target)?.fit()));
-    this.hear = ({ detail }) => this.news(detail?.names);
-    this.axis = root.querySelector("[data-chart-axis]");
-    this.axis?.addEventListener("click", () => this.turn());
+    this.sized = new ResizeObserver((entries) => entries.forEach(({ target }) => this.panelOf(target)?.plot.fit()));
     this.spans = [...root.querySelectorAll("[data-chart-span]")];
     for (const button of this.spans) button.addEventListener("click", () => this.lookBack(button));
-    for (const type of ["live:metrics", "live:poll"]) root.addEventListener(type, this.hear);
+    this.whole?.addEventListener("click", () => this.zoom(this.by, null, { all: true }));
+    this.search?.addEventListener("input", () => this.searched());
+    this.next?.addEventListener("click", () => { this.pages += 1; this.lookNow(); });
+    this.hear = ({ type, detail }) => (type === "live:event" || type === "live:change" ? this.lookForMarks() : this.news(detail?.names));
+    for (const type of ["live:metrics", "live:poll", "live:event", "live:change"]) root.addEventListener(type, this.hear);
     this.theme = matchMedia("(prefers-color-scheme: dark)");
-    this.repaint = () => this.panels.forEach((panel) => panel.draw());
+    this.repaint = () => this.redraw();
     this.theme.addEventListener("change", this.repaint);
     document.addEventListener("theme:change", this.repaint);
+    this.widen();
     this.news();
+    this.lookForMarks();
   }
+
+  get by() { return this.look.by; }
 
   panelOf = (element) => [...this.panels.values()].find((panel) => panel.body === element);
 
   /** Names with new points; none: whatever there is. */
   news(names) {
-    const known = new Set([...this.panels.values()].flatMap((panel) => panel.names));
-    if (!names || names.some((name) => !known.has(name))) this.look();
+    const known = new Set([...this.panels.values()].flatMap((panel) => panel.names.map(({ name }) => name)));
+    if (!names || names.some((name) => !known.has(name) && !name.startsWith("progress/"))) this.lookSoon();
     for (const panel of this.panels.values()) {
-      if (!names || panel.names.some((name) => names.includes(name))) panel.stale();
+      if (!names || panel.names.some(({ name }) => names.includes(name))) panel.stale();
     }
   }
 
-  look() {
-    if (!this.looking) this.looking = setTimeout(() => this.lookNow(), this.lookedAt ? EVERY_MS : 0);
+  lookSoon() {
+    const every = this.hasMore || this.q ? MORE_EVERY_MS : EVERY_MS;
+    if (!this.looking) this.looking = setTimeout(() => this.lookNow(), this.lookedAt ? Math.max(0, this.lookedAt + every - Date.now()) : 0);
   }
 
+  get q() { return this.search?.value.trim() ?? ""; }
+
+  /** Which charts there are: as many pages of names as are shown, of each source. */
   async lookNow() {
     this.lookedAt = Date.now();
-    const answer = await load(this.root.dataset.charts);
+    const { q, pages } = this;
+    const answers = await Promise.all(this.sources.map((source) => pagesOf(source, q, pages)));
+    clearTimeout(this.looking);
     this.looking = 0;
-    if (!answer || this.hasEnded) return;
-    this.behind = Math.max(0, Date.now() - Math.max(0, ...answer.metrics.map((one) => one.last_ms)));
-    this.meet(answer.metrics.map((one) => one.attempt));
-    for (const { title, names } of chartsOf(answer.metrics)) {
+    if (this.hasEnded || q !== this.q || pages !== this.pages || answers.includes(null)) return;
+    this.behind = Math.max(0, Date.now() - Math.max(0, ...answers.map((answer) => answer.last_ms ?? 0)));
+    this.hasMore = answers.some((answer) => answer.next_cursor);
+    this.met();
+    const charts = merged(answers);
+    for (const [title, panel] of this.panels) if (!charts.has(title)) this.drop(title, panel);
+    for (const [title, chart] of charts) {
       if (!this.panels.has(title)) this.add(title);
-      this.panels.get(title).take(names);
+      this.panels.get(title).take(chart);
     }
-    this.order(chartsOf(answer.metrics).map(({ title }) => title));
-    this.root.hidden = this.panels.size === 0;
+    this.order([...charts.keys()], Math.max(...answers.map(({ count }) => count)));
   }
 
   /** With a second attempt lines get its number in their names, on every chart. */
-  meet(attempts) {
-    const before = this.attempts.size;
-    for (const attempt of attempts) this.attempts.add(attempt);
-    if (before === this.attempts.size) return;
-    if (before === 1) this.forgetColours(); // as a fresh load would give them
-    for (const panel of this.panels.values()) panel.rename();
+  met() {
+    const attempts = Math.max(...this.sources.map((source) => source.attempts.size));
+    const [before, now] = [this.known > 1, attempts > 1];
+    this.known = attempts;
+    if (before === now) return;
+    this.forgetColours(); // as a fresh load would give them
+    this.redraw();
   }
 
   add(title) {
@@ -98,35 +130,112 @@ class Charts {
     this.sized.observe(panel.body);
   }
 
-  /** The first few are always shown, the others on demand. Only what is out of place is moved: a chart under the pointer stays. */
-  order(titles) {
-    titles.forEach((title, place) => {
-      const { element } = this.panels.get(title);
-      const list = place < this.shown ? this.list : this.more;
-      const before = list.children[place < this.shown ? place : place - this.shown] ?? null;
-      if (before !== element) list.insertBefore(element, before);
-    });
-    const rest = Math.max(0, titles.length - this.shown);
-    const details = this.more.closest("details");
-    details.hidden = rest === 0;
-    details.querySelector("summary").textContent = details.dataset.words.replace("%s", rest);
+  drop(title, panel) {
+    this.seen.unobserve(panel.body);
+    this.sized.unobserve(panel.body);
+    this.panels.delete(title);
+    panel.end();
   }
 
-  turn() {
-    this.by = this.by === "step" ? "wall" : "step";
-    this.axis.textContent = this.by === "step" ? this.axis.dataset.step : this.axis.dataset.wall;
-    for (const panel of this.panels.values()) panel.zoom(null);
+  /** The first few are always shown, the others on demand. Only what is out of place is moved: a chart under the pointer stays. */
+  order(titles, count) {
+    const shown = this.q || this.look.isWide ? titles.length : this.shown;
+    titles.forEach((title, place) => {
+      const { element } = this.panels.get(title);
+      const list = place < shown ? this.list : this.more;
+      const before = list.children[place < shown ? place : place - shown] ?? null;
+      if (before !== element) list.insertBefore(element, before);
+    });
+    const rest = Math.max(0, count - shown);
+    const details = this.more.closest("details");
+    details.hidden = titles.length <= shown;
+    details.querySelector("summary").textContent = details.dataset.words.replace("%s", rest.toLocaleString("en"));
+    if (this.next) {
+      this.next.hidden = !this.hasMore;
+      this.next.textContent = this.next.dataset.words.replace("%s", (count - titles.length).toLocaleString("en"));
+      (details.hidden ? this.list : this.more).after(this.next);
+    }
+    const none = this.root.querySelector("[data-chart-none]");
+    if (none) none.hidden = count > 0 || !this.q;
+    if (this.search) this.search.closest("label").hidden = !this.q && count <= this.shown && document.activeElement !== this.search;
+    this.root.hidden = count === 0 && !this.q;
+  }
+
+  searched() {
+    clearTimeout(this.searching);
+    this.pages = 1;
+    this.searching = setTimeout(() => this.lookNow(), SEARCH_AFTER_MS);
+  }
+
+  async lookForMarks() {
+    const found = await Promise.all(this.sources.map(async (source) => (await source.marks()).map((mark) => ({ ...mark, source }))));
+    this.marks = found.flat();
+    this.redraw();
+  }
+
+  /** A control has been used. */
+  turned(name) {
+    if (name === "isWide") {
+      this.widen();
+      this.lookNow();
+    } else if (name === "by") {
+      for (const panel of this.panels.values()) panel.plot.end();
+      this.showWhole();
+      for (const panel of this.panels.values()) panel.stale();
+    } else if (name === "logX") {
+      this.extents = {};
+      for (const panel of this.panels.values()) panel.stale();
+    } else this.redraw();
+  }
+
+  widen() {
+    this.root.toggleAttribute("data-wide", this.look.isWide);
   }
 
   lookBack(button) {
     this.span = Number(button.dataset.chartSpan) * 1000;
     for (const one of this.spans) one.ariaPressed = String(one === button);
-    for (const panel of this.panels.values()) panel.zoom(null);
+    this.zoom(this.by, null);
   }
 
-  /** What is asked for while nothing is zoomed. */
-  get stretch() {
-    return this.span ? { start: Date.now() - this.behind - this.span } : {};
+  /** All charts of the axis; `range` in the API's units, null: all there is. */
+  zoom(by, range, { all = false } = {}) {
+    if (!range && !this.ranges[by] && !all && !this.span) return;
+    if (all) this.ranges = {};
+    else this.ranges[by] = range;
+    this.showWhole();
+    this.redraw(); // at once, with what is there
+    for (const panel of this.panels.values()) if (all || panel.by === by) panel.stale();
+  }
+
+  showWhole() {
+    if (this.whole) this.whole.hidden = !Object.values(this.ranges).some(Boolean);
+  }
+
+  /** What is asked for and what is drawn of an axis; `key` tells ranges apart. */
+  rangeOf(by) {
+    const range = this.ranges[by];
+    if (range) return { asked: { start: range[0], end: range[1] }, drawn: range, key: range.join() };
+    if (!this.span) return { asked: {}, drawn: this.extents[by] ?? null, key: "" };
+    const end = Date.now() - this.behind;
+    return { asked: { start: end - this.span }, drawn: [end - this.span, end], key: `span ${this.span}` };
+  }
+
+  /** All charts of an axis reach as far as the longest of them, so that what is below one another is of the same moment. */
+  reach(by, lines, logX) {
+    const [now, before] = [extentOf(lines, { logX }), this.extents[by]];
+    if (!now || this.ranges[by]) return;
+    const extent = before ? [Math.min(before[0], now[0]), Math.max(before[1], now[1])] : now;
+    this.extents[by] = extent;
+    if (before && before.join() !== extent.join()) this.redraw();
+  }
+
+  redraw() {
+    if (this.drawing) return;
+    this.drawing = requestAnimationFrame(() => {
+      this.drawing = 0;
+      for (const panel of this.panels.values()) panel.draw();
+    });
   }
 
   forgetColours() {
@@ -135,9 +244,11 @@ class Charts {
   }
 
   colourOf(name) {
-    if (!this.colours.has(name)) this.colours.set(name, (this.colours.size % COLOURS) + 1);
-    return this.ink(`--series-${this.colours.get(name)}`);
+    if (!this.colours.has(name)) this.colours.set(name, this.colours.size + 1);
+    return this.colours.get(name);
   }
+
+  titleOf = (title) => this.root.dataset[TITLE_WORDS[title]] ?? title;
 
   /** The lines of a host's charts have words of the page's language. */
   wordOf = (name) => this.root.dataset[`${name}Words`] ?? name;
@@ -151,6 +262,8 @@ class Charts {
   end() {
     this.hasEnded = true;
     clearTimeout(this.looking);
+    clearTimeout(this.searching);
+    cancelAnimationFrame(this.drawing);
     this.seen.disconnect();
     this.sized.disconnect();
     this.theme.removeEventListener("change", this.repaint);
@@ -159,167 +272,28 @@ class Charts {
   }
 }
 
-class Panel {
-  names = [];
-  lines = [];
-  range = null; // [start, end] of a zoom
-  isShown = false;
-  isStale = true;
-  askedAt = 0;
-
-  constructor(charts, title) {
-    this.charts = charts;
-    this.title = title;
-    this.element = charts.root.querySelector("[data-chart]").content.firstElementChild.cloneNode(true);
-    this.element.querySelector("h3").textContent = charts.root.dataset[TITLE_WORDS[title]] ?? title;
-    this.legend = this.element.querySelector("[data-chart-legend]");
-    this.body = this.element.querySelector("[data-chart-body]");
-    charts.list.append(this.element);
+/** The first pages of a source's charts as one; null: one of them was not answered. */
+async function pagesOf(source, q, pages) {
+  let [found, cursor] = [null, ""];
+  for (let page = 0; page < pages; page += 1) {
+    const answer = await source.charts({ ...(q && { q }), ...(cursor && { cursor }) });
+    if (!answer) return null;
+    found = { ...answer, results: [...(found?.results ?? []), ...answer.results] };
+    cursor = answer.next_cursor;
+    if (!cursor) break;
   }
-
-  /** What is sampled has no steps: only time. */
-  get by() {
-    return isSampled(this.title) ? "wall" : this.charts.by;
-  }
-
-  take(names) {
-    if (names.join() === this.names.join()) return;
-    this.names = names;
-    this.stale();
-  }
-
-  show(isShown) {
-    this.isShown = isShown;
-    if (isShown && this.isStale) this.stale();
-  }
-
-  stale() {
-    this.isStale = true;
-    if (this.isShown && !this.timer) this.timer = setTimeout(() => this.read(), Math.max(0, this.askedAt + EVERY_MS - Date.now()));
-  }
-
-  async read() {
-    this.timer = 0;
-    this.askedAt = Date.now();
-    this.isStale = false;
-    const { by } = this;
-    const stretch = this.range ? { start: this.range[0], end: this.range[1] } : this.charts.stretch;
-    const asked = { by, buckets: Math.max(50, Math.round(this.body.clientWidth)), ...stretch };
-    const answers = await Promise.all(this.names.map((name) => load(`${this.charts.root.dataset.charts}/lines?${new URLSearchParams({ name, ...asked })}`)));
-    if (this.charts.hasEnded || by !== this.by || answers.includes(null)) return;
-    this.charts.meet(answers.flatMap(({ lines }) => lines.map(({ attempt }) => attempt)));
-    this.lines = answers.flatMap(({ name: metric, lines }) => lines.map((line) => ({ ...line, metric })));
-    this.rename();
-    if (this.isStale) this.stale();
-  }
-
-  rename() {
-    for (const line of this.lines) line.name = this.charts.wordOf(lineName(line.metric, line, this.charts.attempts.size));
-    this.draw();
-  }
-
-  zoom(range) {
-    this.range = range;
-    this.stale();
-  }
-
-  fit() {
-    if (this.plot && this.plot.width !== this.body.clientWidth) this.plot.setSize({ width: this.body.clientWidth, height: HEIGHT });
-  }
-
-  draw() {
-    if (!this.isShown || !this.lines.length) return;
-    const { by } = this;
-    const tables = this.lines.map(({ buckets }) => columnsOf(buckets, by));
-    const data = tables.length > 1 ? uPlot.join(tables) : tables[0];
-    const look = JSON.stringify([by, this.lines.map(({ name, buckets }) => [name, buckets.length === 1]), this.charts.ink("--line")]);
-    if (this.plot && this.look === look) this.plot.setData(data);
-    else this.plotAnew(data, by, look);
-    this.tell();
-  }
-
-  plotAnew(data, by, look) {
-    this.plot?.destroy();
-    this.look = look;
-    const axis = { stroke: this.charts.ink("--muted"), grid: { stroke: this.charts.ink("--line"), width: 1 }, ticks: { show: false }, font: "12px Inter Variable, sans-serif" };
-    this.plot = new uPlot({
-      width: this.body.clientWidth,
-      height: HEIGHT,
-      legend: { show: false },
-      padding: [8, 8, 0, 0],
-      cursor: { sync: { key: `charts ${by}` }, drag: { x: true, y: false, setScale: false }, points: { size: 6 } },
-      scales: { x: { time: by === "wall", ...(by === "wall" && { range: ({ data: [xs] }, least, greatest) => (xs.length === 1 ? [xs[0] - 30, xs[0] + 30] : [least, greatest]) }) } },
-      axes: [{ ...axis, size: 28, space: by === "wall" ? 76 : 50, values: (_, ticks) => (by === "step" ? ticks.map((tick) => tick.toLocaleString("en")) : moments(ticks)) }, this.amountAxis(axis)],
-      series: [{}, ...this.lines.map(({ name, buckets }) => ({ label: name, stroke: this.charts.colourOf(name), width: 1.5, spanGaps: this.lines.length > 1, points: { show: buckets.length === 1 } }))],
-      hooks: {
-        setCursor: [(plot) => this.tell(plot.cursor.idx)],
-        setSelect: [(plot) => this.selected(plot)],
-      },
-    }, data, this.body);
-    this.plot.over.addEventListener("dblclick", () => this.range && this.zoom(null));
-  }
-
-  /** Ticks that are round as they are written: bytes are counted in powers of two. */
-  amountAxis(axis) {
-    const written = amountOf(this.title);
-    const wide = (words) => Math.max(60, 12 + 7 * Math.max(0, ...(words ?? []).map(({ length }) => length)));
-    const values = (_plot, ticks, _axis, _space, apart) => ticks.map((tick) => written(tick, apart));
-    return { ...axis, size: (_plot, words) => wide(words), values, ...(isOfBytes(this.title) && { incrs: POWERS_OF_TWO }) };
-  }
-
-  selected(plot) {
-    if (plot.select.width < 4) return;
-    const scale = this.by === "wall" ? 1000 : 1;
-    const [start, end] = [plot.select.left, plot.select.left + plot.select.width].map((x) => Math.max(0, Math.round(plot.posToVal(x, "x") * scale)));
-    plot.setSelect({ left: 0, width: 0, top: 0, height: 0 }, false);
-    if (end > start) this.zoom([start, end]);
-  }
-
-  /** The values at the cross-hair, else the last ones. */
-  tell(place = null) {
-    const rows = this.lines.map(({ name, buckets }, number) => {
-      const value = place === null ? buckets.at(-1)?.last : this.plot?.data[number + 1]?.[place];
-      return { name, text: value === undefined ? "" : amountOf(this.title)(value), colour: this.charts.colours.get(name) };
-    });
-    if (this.legend.childElementCount !== rows.length) this.legend.replaceChildren(...rows.map(() => this.charts.root.querySelector("[data-chart-key]").content.firstElementChild.cloneNode(true)));
-    rows.forEach(({ name, text, colour }, number) => {
-      const row = this.legend.children[number];
-      row.dataset.key = colour ?? 1;
-      row.firstElementChild.textContent = name;
-      row.lastElementChild.textContent = text;
-    });
-  }
-
-  end() {
-    clearTimeout(this.timer);
-    this.plot?.destroy();
-  }
+  return found;
 }
 
-/** Ticks of a time axis on one line, as fine as they stand apart: in the reader's own time. */
-function moments(ticks) {
-  const apart = ticks.length > 1 ? ticks[1] - ticks[0] : 60;
-  const clock = { hour: "2-digit", minute: "2-digit", hourCycle: "h23", ...(apart < 60 && { second: "2-digit" }) };
-  const look = apart < 86400 ? clock : { day: "numeric", month: "short" };
-  return ticks.map((tick) => new Date(tick * 1000).toLocaleString("en-GB", look));
-}
-
-const isOfBytes = (title) => /_bytes(_per_s)?$/.test(title);
-
-/** How values of a chart are written; `apart`: how far the next one is, where they stand in a row. */
-function amountOf(title) {
-  if (!isOfBytes(title)) return (value) => plain(value);
-  return title.endsWith("_per_s") ? (value, apart) => `${size(value, apart)}/s` : size;
-}
-
-/** JSON, or null when there is none now: the next news asks again. */
-async function load(url) {
-  try {
-    const response = await fetch(url, { headers: { Accept: "application/json" } });
-    return response.ok ? await response.json() : null;
-  } catch {
-    return null;
+/** Title -> chart, with the names that any of the answers has. */
+function merged(answers) {
+  const charts = new Map();
+  for (const chart of answers.flatMap(({ results }) => results)) {
+    const known = charts.get(chart.title);
+    const names = known ? [...known.names, ...chart.names.filter(({ name }) => !known.names.some((one) => one.name === name))] : chart.names;
+    charts.set(chart.title, { ...chart, names });
   }
+  return charts;
 }
 
 behave("[data-charts]", (root) => {

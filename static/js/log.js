@@ -39,6 +39,12 @@ behave("[data-log]", (pane) => {
     leave: () => { find.clear(); pick.clear(); },
   });
   view.on(window, "hashchange", () => follow());
+  view.on(document, "click", ({ target }) => { // also where the address says so already
+    const link = target.closest("a[data-log-line]");
+    if (!link) return;
+    pane.scrollIntoView({ block: "nearest" });
+    if (link.hash === location.hash) follow();
+  });
   if (!follow()) choice.choose();
   return () => view.stop();
 

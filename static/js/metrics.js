@@ -1,54 +1,72 @@
-// What a job measured, as the API has it: its series by chart, and one metric's buckets for the pixels that there are.
+// What was measured, as charts draw it: names of lines, columns of their buckets, smoothing, numbers in words. Pure.
 
-/** Series by chart: "train/loss", "validation/loss" and "val_loss" are lines of "loss". What the system measured comes last. */
-export function chartsOf(series) {
-  const charts = new Map();
-  for (const { name } of series) {
-    if (name.startsWith("progress/")) continue;
-    const { chart } = partsOf(name);
-    if (!charts.has(chart)) charts.set(chart, new Set());
-    charts.get(chart).add(name);
+/** "#17 train", "validation #2 rank 1": which job, run, attempt and rank a line is of, as far as that tells lines apart. */
+export function lineName({ source = "", word, attempt, rank, attempts = 1 }) {
+  return [source, word, attempts > 1 && attempt ? `#${attempt}` : "", rank ? `rank ${rank}` : ""].filter(Boolean).join(" ");
+}
+
+/** How many of an axis' units of the API its charts count as one: milliseconds come as seconds. */
+export const unitOf = (by) => (by === "step" ? 1 : 1000);
+
+/** [[x, ...], [y, ...]] of one line's buckets; null: no number that the axes have a place for, and the line breaks. */
+export function columnsOf(buckets, by, { logX = false, logY = false } = {}) {
+  const shown = logX ? buckets.filter(({ x }) => x > 0) : buckets;
+  const unit = unitOf(by);
+  return [shown.map(({ x }) => x / unit), shown.map((bucket) => amount(bucket, logY))];
+}
+
+function amount({ mean, nan_count: nans, count }, logY) {
+  if (nans === count || typeof mean !== "number" || (logY && mean <= 0)) return null;
+  return mean;
+}
+
+const STEPS_OF_VIEW = 1000; // the width of what is shown, in steps of the average
+
+/**
+ * Exponential moving average, weighted by the distance in x, and debiased: how much of the old average is left after a
+ * thousandth of the width shown is `weight`, so that it looks the same however many points or buckets there are. NaN is passed
+ * over. With a logarithmic x-axis distances are those that one sees.
+ */
+export function smoothed([xs, ys], weight, { range, logX = false }) {
+  const place = logX ? Math.log : (x) => x;
+  const width = place(range[1]) - place(range[0]) || 1;
+  let [last, sum, bias] = [null, 0, 0];
+  return ys.map((y, number) => {
+    if (y === null || y === undefined) return y;
+    const x = place(xs[number]);
+    const left = last === null ? 0 : weight ** Math.max(0, ((x - last) / width) * STEPS_OF_VIEW);
+    [last, sum, bias] = [x, sum * left + y * (1 - weight), bias * left + (1 - weight)];
+    return sum / bias;
+  });
+}
+
+/** What a line cannot show as a place: NaN by points, infinities by buckets, and points that a logarithmic axis has no place for. */
+export function oddities(buckets, { logY = false } = {}) {
+  const found = { nans: 0, infinities: 0, below: 0 };
+  for (const { count, nan_count: nans, mean } of buckets) {
+    found.nans += nans;
+    if (typeof mean === "string") found.infinities += 1;
+    else if (logY && mean !== null && mean <= 0) found.below += count - nans;
   }
-  return [...charts].map(([title, names]) => ({ title, names: [...names].sort() })).sort((a, b) => rank(a.title) - rank(b.title) || (a.title < b.title ? -1 : 1));
+  return found;
 }
 
-const FIRST = [/^(epoch_)?loss$/, /loss/, /^(epoch_)?acc/, /acc/, /^host\.cpu/, /^host\.memory/, /./];
-const HOST = /^host\.(memory|disk|network)_(used|total|free|received|sent)_(bytes(?:_per_s)?)$/; // agent/collectors.py
-
-/** CPU, memory and the like, of a job or of a host: measured by the clock. */
-export const isSampled = (title) => /^(system|host)\./.test(title);
-
-function rank(title) {
-  return title.startsWith("system.") ? FIRST.length : FIRST.findIndex((pattern) => pattern.test(title));
+/** The least and greatest x of some lines, in the API's units; null: there is nothing. */
+export function extentOf(lines, { logX = false } = {}) {
+  let [least, greatest] = [Infinity, -Infinity];
+  for (const { buckets } of lines) {
+    const first = logX ? buckets.find(({ x }) => x > 0) : buckets[0];
+    if (!first) continue;
+    least = Math.min(least, first.x);
+    greatest = Math.max(greatest, buckets.at(-1).x);
+  }
+  return least > greatest ? null : [least, greatest];
 }
-
-function partsOf(name) {
-  const [, what, line, unit] = HOST.exec(name) ?? [];
-  if (what) return { run: line, chart: `host.${what}_${unit}` };
-  const cut = name.lastIndexOf("/") + 1;
-  const [, val, chart] = /^(val_)?(.*)$/s.exec(name.slice(cut));
-  return { run: [name.slice(0, Math.max(0, cut - 1)), val ? "validation" : ""].filter(Boolean).join(" "), chart };
-}
-
-/** "train", "validation #2": which run and attempt a line is of; the same on every chart, and so its colour. */
-export function lineName(name, { attempt, rank: number }, attempts) {
-  const words = [partsOf(name).run];
-  if (attempts > 1 && attempt) words.push(`#${attempt}`);
-  if (number) words.push(`rank ${number}`);
-  return words.filter(Boolean).join(" ");
-}
-
-/** [[x, ...], [y, ...], gaps as null] of one line's buckets: NaN breaks the line. */
-export function columnsOf(buckets, by) {
-  const scale = by === "wall" ? 1 / 1000 : 1;
-  return [buckets.map((bucket) => bucket.x * scale), buckets.map(({ mean, nan_count: nans, count }) => (nans === count ? null : number(mean)))];
-}
-
-const number = (value) => (value === "Infinity" || value === "-Infinity" ? null : value);
 
 /** Four significant digits, thousands apart, no exponent where none is needed. */
 export function plain(value) {
   if (value === null || value === undefined || Number.isNaN(value)) return "NaN";
+  if (typeof value === "string") return value === "Infinity" ? "∞" : "-∞";
   const size = Math.abs(value);
   if (size !== 0 && (size < 1e-3 || size >= 1e9)) return value.toExponential(2);
   return value.toLocaleString("en", { maximumSignificantDigits: size >= 1000 ? 6 : 4 });
