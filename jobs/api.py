@@ -11,7 +11,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from jobs import definitions, filters, listing, progress, services
+from jobs import definitions, filters, listing, progress, services, sorting
 from jobs.models import Job
 from jobs.shapes import AttemptAnswer, CancellationBody, EventAnswer, JobAnswer, Launch, LaunchBody
 from monitoring import events
@@ -25,7 +25,7 @@ MOST_EVENTS = 500
 
 class Jobs(APIView):
     @extend_schema(
-        operation_id="list_jobs", parameters=[*filters.PARAMETERS, listing.SORT, *shapes.PAGED], responses=shapes.paged(JobAnswer)
+        operation_id="list_jobs", parameters=[*filters.PARAMETERS, sorting.SORT, *shapes.PAGED], responses=shapes.paged(JobAnswer)
     )
     def get(self, request: Request) -> Response:
         """List jobs, newest first.
