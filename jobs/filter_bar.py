@@ -67,6 +67,11 @@ class FilterBar:
         return self.wanted.address(**self._page.more(**cursor))
 
     @property
+    def filter(self) -> str:
+        """What is asked for, without order and place."""
+        return self.wanted.address()
+
+    @property
     def newest(self) -> str:
         return self.wanted.address(**self._page.more())
 

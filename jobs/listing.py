@@ -63,6 +63,6 @@ class Page:
 
 def jobs_of_page(page: Page, by: Actor, *, now: datetime) -> tuple[list[Job], Cursor | None]:
     """The jobs, and the cursor of the page after them. Raises NotFound or Invalid for names that `by` does not know."""
-    rows = filters.matching(page.wanted, by, now=now).for_display()
+    rows = filters.matching(page.wanted, by, now=now)
     shown, place = sorting.page_of(rows, page.order, page.cursor.place if page.cursor else None, page.limit)
     return shown, Cursor(place, page.query) if place else None

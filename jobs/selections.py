@@ -26,11 +26,15 @@ GREATEST = 2**63 - 1  # of a job's number
 
 @dataclass(frozen=True)
 class Refusal:
-    """A job with which it cannot be done. `sentence` goes on from "job 17"."""
+    """A job with which it cannot be done. `sentence` goes on from "Job 17"."""
 
     number: int
     code: str
     sentence: str
+
+    @property
+    def message(self) -> str:
+        return _("Job %(number)s %(why)s.") % {"number": self.number, "why": self.sentence.rstrip(".")}
 
 
 @dataclass(frozen=True)

@@ -111,7 +111,7 @@ class Order:
 
 
 def page_of(jobs: Any, order: Order, place: tuple[Any, ...] | None, limit: int) -> tuple[list[Job], tuple[Any, ...] | None]:
-    """At most `limit` jobs behind `place`, and the place of the last where there are more."""
+    """At most `limit` jobs behind `place`, for display, and the place of the last where there are more."""
     first, *behind = place or (0,)
     found: list[tuple[int, Job]] = []
     for number, part in enumerate(order.parts):
@@ -120,7 +120,9 @@ def page_of(jobs: Any, order: Order, place: tuple[Any, ...] | None, limit: int) 
         some = part.of(jobs)
         if behind and number == first:
             some = some.filter(part.after(behind))
-        found += [(number, job) for job in some[: limit + 1 - len(found)]]
+        # Found by their table alone: with the others joined to it, a planner may begin at one of those and sort all jobs.
+        shown_of = some.values("pk")[: limit + 1 - len(found)]
+        found += [(number, job) for job in part.of(Job.objects.filter(pk__in=shown_of).for_display())]
     shown = found[:limit]
     if len(found) <= limit:
         return [job for _number, job in shown], None
