@@ -30,9 +30,7 @@ def check(changes: Changes, *, path: str = "labels") -> None:
         where = f"{path}.{name}"[:200]
         if not name or len(name) > MOST_NAME or len(value or "") > MOST_VALUE:
             words = {"name": MOST_NAME, "value": MOST_VALUE}
-            raise Invalid(
-                {where: _("a label has a name of at most %(name)s and a value of at most %(value)s characters") % words}
-            )
+            raise Invalid({where: _("a name has 1 to %(name)s characters, a value at most %(value)s") % words})
         if not is_storable([name, value]) or not is_readable({name: value or ""}):
             raise Invalid({where: _("holds a line break, a control character or one that turns the direction of text")})
     if len(changes) > MOST_LABELS:
@@ -63,18 +61,15 @@ def _change(numbers: Sequence[int], changes: Changes, *, by: Actor, now: datetim
         for job in jobs.values():
             labels = applied(job.labels, changes)
             if len(labels) > MOST_LABELS:
-                refused.append(
-                    Refusal(job.pk, "too-many-labels", _("would have more than %(most)s labels") % {"most": MOST_LABELS})
-                )
+                too_many = _("would have more than %(most)s labels") % {"most": MOST_LABELS}
+                refused.append(Refusal(job.pk, "too-many-labels", too_many))
             elif labels != job.labels:
                 job.labels = labels
                 changed.append(job)
         Job.objects.bulk_update(changed, ["labels"], batch_size=200)
         subjects = [(job.subject, job.project_id) for job in changed if job.subject]
-        news = [
-            events.News(subject.pk, "job.labeled", _sentence(changes), {"labels": dict(changes)})
-            for subject, _project in subjects
-        ]
+        sentence, data = _sentence(changes), {"labels": dict(changes)}
+        news = [events.News(subject.pk, "job.labeled", sentence, data) for subject, _project in subjects]
         events.record_many(news, at=now, by_name=by.user.get_username())
         audit.record_many("job.label", by=by, subjects=subjects, labels=dict(changes))
     left = {one.number for one in refused}
