@@ -38,6 +38,7 @@ def forget_old(*, now: datetime) -> dict[str, int]:
         gone["chunks"] = retention.forget_samples(now - timedelta(days=settings.SAMPLES_KEEP_DAYS))
     gone["orders"] = retention.delete_by_parts(Order.objects.filter(confirmed_at__lt=now - ORDERS_KEPT))
     retention.give_back()
+    retention.count_anew()
     logger.info("forgot old logs=%(logs)d series=%(series)d chunks=%(chunks)d orders=%(orders)d", gone)
     return gone
 

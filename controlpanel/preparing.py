@@ -16,6 +16,7 @@ from clusters import enrolment, wheel
 from clusters.models import Cluster, Host
 from controlpanel import local_agent
 from jobs import definitions, shipped
+from monitoring import retention
 from monitoring.streams import client
 from projects.actors import operator
 from projects.first_steps import first_steps
@@ -47,6 +48,7 @@ def check_redis() -> None:
 
 def tables() -> None:
     call_command("migrate", verbosity=0, interactive=False)
+    retention.count_anew()
 
 
 def first_people(now: datetime) -> str:

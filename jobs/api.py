@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from django.utils import timezone
 from drf_spectacular.utils import OpenApiParameter, extend_schema
@@ -11,7 +11,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from jobs import definitions, filters, listing, progress, services
+from jobs import definitions, filters, labels, listing, progress, services, sorting
+from jobs.bulk_api import LabelChanges
 from jobs.launch_shapes import Launch, LaunchBody
 from jobs.models import Job
 from jobs.shapes import AttemptAnswer, CancellationBody, EventAnswer, JobAnswer
@@ -19,14 +20,20 @@ from monitoring import events
 from projects import idempotency, shapes
 from projects.access import get_project
 from projects.actors import Actor
+from projects.errors import Conflict
 from projects.queries import whole
 
 MOST_EVENTS = 500
 
 
+class JobChanges(shapes.Body):
+    example: ClassVar = {"labels": {"sweep": "b", "draft": None}}
+    labels = LabelChanges(help_text="Name to value; null takes the label away. Those that are not named stay.")
+
+
 class Jobs(APIView):
     @extend_schema(
-        operation_id="list_jobs", parameters=[*filters.PARAMETERS, listing.SORT, *shapes.PAGED], responses=shapes.paged(JobAnswer)
+        operation_id="list_jobs", parameters=[*filters.PARAMETERS, sorting.SORT, *shapes.PAGED], responses=shapes.paged(JobAnswer)
     )
     def get(self, request: Request) -> Response:
         """List jobs, newest first.
@@ -65,6 +72,16 @@ class OneJob(APIView):
     def get(self, request: Request, number: int) -> Response:
         """One job, as it is now."""
         return _shown(request, services.get_job(Actor.of(request), number, may="jobs.view"))
+
+    @extend_schema(operation_id="change_job", request=JobChanges, responses=JobAnswer)
+    def patch(self, request: Request, number: int) -> Response:
+        """Set labels of a job, or take some away: all else of a job is as it was launched."""
+        by = Actor.of(request)
+        job = services.get_job(by, number, may="jobs.label")
+        _done, refused = labels.change([job.pk], shapes.read(JobChanges, request)["labels"], by=by, now=timezone.now())
+        if refused:
+            raise Conflict(refused[0].code, refused[0].message, job=number)
+        return _shown(request, services.get_job(by, number, may="jobs.view"))
 
 
 class Relaunch(APIView):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -15,18 +15,28 @@ from jobs.filters import Filter
 from jobs.listing import Page
 from jobs.models import Job, JobDefinition
 from jobs.progress import Progress
+from jobs.sorting import ORDERS, Order
 from jobs.states import JobState
 from projects.actors import Actor
 from projects.models import Project
 from projects.paging import Cursor
 
 LABELS_A_ROW = 3
+FIRST_DOWN = ("number", "started", "ended", "run", "wait")  # what a click on the head of its column sorts the greatest first
 
 
 @dataclass(frozen=True)
 class Link:
     text: str
     address: str
+
+
+@dataclass(frozen=True)
+class Head:
+    """Of a column: where a click on it leads, and how the list is sorted by it now ("": it is not)."""
+
+    address: str
+    direction: str
 
 
 @dataclass(frozen=True)
@@ -57,6 +67,11 @@ class FilterBar:
         return self.wanted.address(**self._page.more(**cursor))
 
     @property
+    def filter(self) -> str:
+        """What is asked for, without order and place."""
+        return self.wanted.address()
+
+    @property
     def newest(self) -> str:
         return self.wanted.address(**self._page.more())
 
@@ -64,8 +79,49 @@ class FilterBar:
     def is_first(self) -> bool:
         return self._page.cursor is None
 
+    @property
+    def is_newest_first(self) -> bool:
+        return self._page.order == Order()
+
     def older(self, cursor: Cursor) -> str:
         return self.wanted.address(**self._page.more(cursor=cursor))
+
+    @property
+    def heads(self) -> dict[str, Head]:
+        """Of each order by which a column sorts."""
+        return {name: self._head(name) for name in ORDERS}
+
+    def _head(self, name: str) -> Head:
+        now = self._page.order
+        order = now.turned if name == now.name else Order(name, name in FIRST_DOWN)
+        direction = ("descending" if now.is_down else "ascending") if name == now.name else ""
+        return Head(self.wanted.address(**replace(self._page, order=order).more()), direction)
+
+    @property
+    def orders(self) -> list[tuple[str, str, bool]]:
+        """(value, words, whether it is the present one) of the field that says the order."""
+        words = {
+            "-number": _("newest first"),
+            "number": _("oldest first"),
+            "state": _("by state"),
+            "name": _("by name"),
+            "owner": _("by owner"),
+            "-started": _("last started first"),
+            "-ended": _("last ended first"),
+            "-run": _("longest run first"),
+            "run": _("shortest run first"),
+            "-wait": _("longest wait first"),
+        }
+        turned = {
+            "-state": _("by state, ended first"),
+            "-name": _("by name, Z first"),
+            "-owner": _("by owner, Z first"),
+            "started": _("first started first"),
+            "ended": _("first ended first"),
+            "wait": _("shortest wait first"),
+        }
+        now = str(self._page.order)
+        return [(value, text, value == now) for value, text in (words | turned).items() if value in words or value == now]
 
     @property
     def states(self) -> list[tuple[str, Any, bool]]:
@@ -115,7 +171,7 @@ class FilterBar:
     @property
     def kept(self) -> Mapping[str, Any]:
         """What the form sends along, though it has no field for it."""
-        return self._page.more()
+        return {name: value for name, value in self._page.more().items() if name != "sort"}
 
     @property
     def is_active(self) -> bool:

@@ -120,12 +120,11 @@ class Filter:
 
 def matching(wanted: Filter, by: Actor, *, now: datetime) -> Any:  # a JobQuerySet, which mypy knows as its manager only
     """The jobs that `by` may see and `wanted` lets through. Raises NotFound or Invalid for names that `by` does not know."""
+    jobs: Any = Job.objects.visible_to(by.user)
     if wanted.project:
-        projects: Any = [get_project(by, wanted.project, may="jobs.view")]
-    else:
-        projects = visible_projects(by)
+        jobs = Job.objects.filter(project=get_project(by, wanted.project, may="jobs.view"))
     _check_names(wanted, by)
-    return Job.objects.filter(*_conditions(wanted, by, now), project__in=projects)
+    return jobs.filter(*_conditions(wanted, by, now))
 
 
 def _moment(text: str) -> datetime | None:

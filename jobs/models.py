@@ -6,10 +6,12 @@ from typing import Any
 
 from django.conf import settings
 from django.db import models
+from django.db.models import F
 
 from clusters import reasons
 from clusters.models import Workload
 from clusters.specs import Request, Spec
+from jobs import durations
 from jobs.retries import Cause, Policy
 from jobs.states import ENDED, JobState
 from monitoring.models import Subject
@@ -83,6 +85,10 @@ class DefinitionVersion(models.Model):
 
 class JobQuerySet(models.QuerySet["Job"]):
     def visible_to(self, user: Any) -> JobQuerySet:
+        if not user.is_authenticated:
+            return self.none()
+        if user.is_superuser:  # without a condition, which would cost much and let all through
+            return self
         return self.filter(project__in=Project.objects.visible_to(user))
 
     def locked(self, pk: int) -> Job:
@@ -143,6 +149,12 @@ class Job(models.Model):
             models.Index(fields=["created_by", "-ended_at"], condition=~models.Q(ended_at=None), name="job_ended_of_person"),
             models.Index(fields=["project", "-id"], condition=models.Q(state=JobState.QUEUED), name="job_queued_of_project"),
             models.Index(fields=["version", "-id"], name="job_of_version_newest"),
+            models.Index(fields=["state", "-id"], name="job_of_state_newest"),
+            models.Index(fields=["name", "-id"], name="job_by_name"),
+            models.Index(fields=["started_at", "-id"], name="job_by_start"),
+            models.Index(fields=["ended_at", "-id"], name="job_by_end"),
+            models.Index(durations.run_ms(), F("id").desc(), condition=durations.HAS_RUN, name="job_by_run"),
+            models.Index(durations.wait_ms(), F("id").desc(), condition=durations.HAS_WAITED, name="job_by_wait"),
             models.Index(fields=["retry_at"], condition=~models.Q(retry_at=None), name="job_retry_due"),
         ]
 

@@ -6,6 +6,8 @@ from django.urls import path
 
 from jobs import (
     api,
+    bulk_api,
+    bulk_views,
     definition_api,
     definition_edit_views,
     definition_views,
@@ -26,6 +28,9 @@ urlpatterns = [
     path("jobs", views.job_list, name="job-list"),
     path("jobs/new", launch_views.launch_page, name="job-launch"),
     path("jobs/new/preview", launch_views.create_preview, name="job-launch-preview"),
+    path("jobs/cancellations", bulk_views.cancellations_page, name="job-cancellations"),
+    path("jobs/relaunches", bulk_views.relaunches_page, name="job-relaunches"),
+    path("jobs/labels", bulk_views.labels_page, name="job-labels"),
     path("jobs/<int:number>", views.job_page, name="job"),
     path("jobs/<int:number>/cancellation", views.create_cancellation, name="job-cancellation"),
     path("jobs/<int:number>/relaunch", views.create_relaunch, name="job-relaunch"),
@@ -48,6 +53,9 @@ urlpatterns = [
 api_urlpatterns = [
     path("launch-checks", launch_check_api.LaunchChecks.as_view()),
     path("jobs", api.Jobs.as_view()),
+    path("jobs/cancellations", bulk_api.Cancellations.as_view()),
+    path("jobs/relaunches", bulk_api.Relaunches.as_view()),
+    path("jobs/labels", bulk_api.Labels.as_view()),
     path("jobs/<int:number>", api.OneJob.as_view()),
     path("jobs/<int:number>/attempts", api.Attempts.as_view()),
     path("jobs/<int:number>/ending", ending_api.OneEnding.as_view()),

@@ -38,6 +38,15 @@ def announce_event(subject: Subject, event: Event) -> None:
     tell(Announcement(subject.list_address, {"t": "hint", "s": subject.address, "n": event.seq}))
 
 
+def announce_events(events: Sequence[Event]) -> None:
+    """Of many subjects: each to those who watch it, and one hint to each list that shows some of them."""
+    lists = {event.subject.list_address: event for event in events}
+    tell_all(
+        [Announcement(event.subject.address, {"t": "event", "e": json.dumps(event.as_json())}) for event in events]
+        + [Announcement(name, {"t": "hint", "s": last.subject.address, "n": last.seq}) for name, last in lists.items()]
+    )
+
+
 def announce_log(log: Log, offset: int, data: bytes) -> None:
     """Bytes that now stand in the store at `offset`; too many are announced without being sent."""
     entry: Entry = {"t": "log", "w": str(log.workload_id), "r": log.rank, "p": log.part, "o": offset}
@@ -73,12 +82,17 @@ def tell(announcement: Announcement) -> None:
     A first hook keeps what was said, and goes with the savepoint in which it was said. A second one, outside all
     savepoints, sends: only the last of them does, so that one transaction makes one pipeline.
     """
+    tell_all([announcement])
+
+
+def tell_all(announcements: Sequence[Announcement]) -> None:
+    """The same for many at once."""
     connection = transaction.get_connection()
     if not connection.in_atomic_block:
-        _send([announcement])
+        _send(list(announcements))
         return
     batch = _batch(connection)
-    transaction.on_commit(partial(batch.committed.append, announcement))
+    transaction.on_commit(partial(batch.committed.extend, announcements))
     connection.run_on_commit.append((set(), batch.plan(), True))  # (savepoints, hook, robust), as on_commit writes it
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
@@ -27,6 +30,41 @@ def record(subject: Subject, code: str, sentence: str, *, at: datetime, by_name:
     )
     announcements.announce_event(subject, event)
     return event
+
+
+@dataclass(frozen=True)
+class News:
+    """An event that is to be recorded of one of many subjects."""
+
+    subject_id: int
+    code: str
+    sentence: str
+    data: dict[str, Any] = field(default_factory=dict)
+
+
+def record_many(news: Sequence[News], *, at: datetime, by_name: str = "") -> None:
+    """The same as `record` for many subjects, in a constant number of queries; several of one subject come in this order.
+
+    Locks the subjects by id. Lists that show them hear of the last of each list, which is enough to draw them again.
+    """
+    if not transaction.get_connection().in_atomic_block:
+        raise RuntimeError(f"{len(news)} events recorded outside a transaction")
+    if not news:
+        return
+    counts = Counter(one.subject_id for one in news)
+    subjects = {one.pk: one for one in Subject.objects.select_for_update().filter(pk__in=counts).order_by("pk")}
+    for count in set(counts.values()):
+        of_count = [pk for pk in subjects if counts[pk] == count]
+        Subject.objects.filter(pk__in=of_count).update(seq=F("seq") + count)
+    found = []
+    for one in news:
+        subject = subjects[one.subject_id]
+        subject.seq += 1
+        found.append(
+            Event(subject=subject, seq=subject.seq, at=at, code=one.code, sentence=one.sentence, data=one.data, by_name=by_name)
+        )
+    Event.objects.bulk_create(found)
+    announcements.announce_events(found)
 
 
 def since(subject: Subject, seq: int, limit: int) -> list[Event]:

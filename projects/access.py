@@ -28,6 +28,7 @@ RIGHTS = {
     "jobs.view": Right(Role.VIEWER, "read"),
     "jobs.launch": Right(Role.MEMBER, "launch"),
     "jobs.cancel": Right(Role.MEMBER, "launch"),
+    "jobs.label": Right(Role.MEMBER, "launch"),
     "definitions.edit": Right(Role.MEMBER, "launch"),
     "secrets.edit": Right(Role.ADMIN, "admin"),
     "team.edit": Right(Role.ADMIN, "admin"),

@@ -74,6 +74,7 @@ WORDS: dict[str, Any] = {
 } | {"silent": gettext_lazy("silent")}
 EVENT_WORDS: dict[str, Any] = {  # of events that are no move to a state
     "attempt.begun": gettext_lazy("next attempt"),
+    "labeled": gettext_lazy("labels"),
     "source.resolved": gettext_lazy("source"),
     "rank.preparing": gettext_lazy("preparing"),
     "rank.gone": gettext_lazy("host is clear"),

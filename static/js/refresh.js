@@ -63,7 +63,7 @@ function draw(url, html) {
 
 /** An open dialog, a field in use or selected text must not vanish under the reader's hands. */
 function isHeld(element) {
-  if (element.querySelector(":popover-open, dialog[open], select:focus, input:focus, textarea:focus, .htmx-request")) return true;
+  if (element.querySelector(":popover-open, dialog[open], select:focus, input:not([data-pick], [data-pick-all]):focus, textarea:focus, .htmx-request")) return true;
   const selection = getSelection();
   return !selection.isCollapsed && selection.containsNode(element, true);
 }

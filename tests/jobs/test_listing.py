@@ -60,6 +60,64 @@ def test_pages_in_any_order_show_each_job_once(vision, jobs, sort, places, limit
     assert [len(page) for page in pages[:-1]] == [limit] * (len(pages) - 1)
 
 
+@pytest.fixture
+def lives(vision):
+    """Eight jobs in each stage of life: (started, ended) in seconds after NOON, when all were launched."""
+    moments = [(None, None), (5, 65), (10, 20), (20, None), (None, 7), (2, None), (10, 20), (None, None)]
+    states = ["queued", "succeeded", "failed", "running", "canceled", "stopping", "failed", "queued"]
+    people = [
+        vision.member,
+        vision.viewer,
+        vision.member,
+        vision.member,
+        vision.viewer,
+        vision.member,
+        vision.viewer,
+        vision.member,
+    ]
+    made = [a_job(project=vision.project, by=vision.member) for _ in moments]
+    for job, (started, ended), state, person in zip(made, moments, states, people, strict=True):
+        Job.objects.filter(pk=job.pk).update(
+            state=state,
+            created_by=person,
+            created_at=NOON + timedelta(milliseconds=job.pk),
+            started_at=None if started is None else NOON + timedelta(seconds=started),
+            ended_at=None if ended is None else NOON + timedelta(seconds=ended),
+        )
+    Job.objects.filter(pk=made[0].pk).update(created_by=None)
+    return [job.pk for job in made]
+
+
+@pytest.mark.parametrize("limit", [1, 3, 8])
+@pytest.mark.parametrize(
+    ("sort", "places"),
+    [
+        ("state", [7, 0, 3, 5, 6, 2, 4, 1]),
+        ("-state", [1, 4, 6, 2, 5, 3, 7, 0]),
+        ("owner", [7, 5, 3, 2, 6, 4, 1, 0]),
+        ("-owner", [6, 4, 1, 7, 5, 3, 2, 0]),
+        ("run", [6, 2, 1, 3, 5, 7, 4, 0]),  # 10 s, 10 s, 60 s; since 20 and 2 s after noon; never
+        ("-run", [5, 3, 1, 6, 2, 7, 4, 0]),
+        ("wait", [5, 1, 4, 6, 2, 3, 7, 0]),
+        ("-wait", [0, 7, 3, 2, 6, 4, 1, 5]),
+    ],
+)
+def test_pages_by_state_owner_run_and_wait_show_each_job_once(vision, lives, sort, places, limit):
+    pages = walked(Actor(vision.viewer), f"sort={sort}&limit={limit}")
+    assert [lives.index(number) for page in pages for number in page] == places
+    assert [len(page) for page in pages[:-1]] == [limit] * (len(pages) - 1)
+
+
+def test_a_job_that_begins_meanwhile_is_on_no_page_twice(vision, jobs):
+    first = Page.from_query(QueryDict("sort=started&limit=4"))
+    shown, after = jobs_of_page(first, Actor(vision.viewer), now=NOON)
+    Job.objects.filter(pk=shown[0].pk).update(started_at=NOON + timedelta(days=1))
+    Job.objects.filter(started_at=None).update(started_at=NOON + timedelta(days=2), state="running")
+    rest, _after = jobs_of_page(Page.from_query(QueryDict(f"sort=started&cursor={after}")), Actor(vision.viewer), now=NOON)
+    assert [jobs.index(job.pk) for job in shown] == [5, 2, 1, 3]
+    assert [jobs.index(job.pk) for job in rest] == [5, 4, 0]  # the first one has moved behind this place itself
+
+
 def test_jobs_are_found_by_when_they_were_launched(vision, jobs):
     for number, age_h in zip(jobs, [0, 1, 24, 25, 200, 800], strict=True):
         Job.objects.filter(pk=number).update(created_at=NOON - timedelta(hours=age_h))
