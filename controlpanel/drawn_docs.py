@@ -14,6 +14,7 @@ from drf_spectacular.renderers import OpenApiYamlRenderer
 
 from clusters import reasons
 from clusters import states as clusters_states
+from controlpanel import access_table
 from jobs import states as jobs_states
 
 HEAD = """# States
@@ -32,7 +33,7 @@ TABLES: list[tuple[str, type[TextChoices], Mapping[str, frozenset[str]], ModuleT
 
 def drawn() -> dict[str, str]:
     """Path below the repository -> text."""
-    return {"docs/states.md": states(), "docs/openapi.yaml": openapi()}
+    return {"docs/states.md": states(), "docs/openapi.yaml": openapi(), "docs/access.md": access_table.drawn()}
 
 
 def openapi() -> str:

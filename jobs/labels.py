@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 
 from jobs.models import Job
 from jobs.selections import Refusal
-from jobs.shapes import is_readable, is_storable
+from jobs.values import is_readable, is_storable
 from monitoring import events
 from projects import audit
 from projects.actors import Actor

@@ -10,6 +10,7 @@ class SignIn(LoginView):
 
     template_name = "sign_in.html"
     redirect_authenticated_user = True
+    http_method_names = ("get", "head", "post", "options")
 
 
 class SignOut(LogoutView):
