@@ -61,6 +61,9 @@ DOORS = [
         """
                                                                          | who is signed in
         conditions                                                       | who is signed in
+        palette                                                          | who is signed in
+        api-reference                                                    | who is signed in
+        openapi.yaml                                                     | anyone
         client.tar.gz                                                    | anyone
         sign-in                                                          | who is not signed in
         tokens                                                           | who is signed in
@@ -70,6 +73,9 @@ DOORS = [
         hosts/new/<int:number>                                           | an operator
         hosts/<uuid:host_id>                                             | who is signed in
         jobs                                                             | jobs.view        |     | project
+        jobs/cancellations                                               | who is signed in
+        jobs/relaunches                                                  | who is signed in
+        jobs/labels                                                      | who is signed in
         jobs/new                                                         | jobs.launch      |     | project
         jobs/<int:number>                                                | jobs.view
         jobs/<int:number>/files/<int:file_id>                            | jobs.view        | 202
@@ -88,9 +94,12 @@ DOORS = [
         api/v1/hosts/<str:host_id>                                       | who is signed in
         api/v1/hosts/<str:host_id>/metrics                               | who is signed in
         api/v1/hosts/<str:host_id>/metrics/lines                         | who is signed in
+        api/v1/hosts/<str:host_id>/metrics/charts                        | who is signed in
+        api/v1/hosts/<str:host_id>/metrics/file                          | who is signed in
         api/v1/jobs                                                      | jobs.view        |     | project
         api/v1/jobs/<int:number>                                         | jobs.view
         api/v1/jobs/<int:number>/attempts                                | jobs.view
+        api/v1/jobs/<int:number>/ending                                  | jobs.view        | 404
         api/v1/jobs/<int:number>/events                                  | jobs.view
         api/v1/jobs/<int:number>/files                                   | jobs.view
         api/v1/jobs/<int:number>/files/<int:file_id>                     | jobs.view        | 202
@@ -102,6 +111,9 @@ DOORS = [
         api/v1/jobs/<int:number>/log/stream                              | jobs.view
         api/v1/jobs/<int:number>/metrics                                 | jobs.view
         api/v1/jobs/<int:number>/metrics/lines                           | jobs.view
+        api/v1/jobs/<int:number>/metrics/charts                          | jobs.view
+        api/v1/jobs/<int:number>/metrics/marks                           | jobs.view
+        api/v1/jobs/<int:number>/metrics/file                            | jobs.view
         api/v1/jobs/<int:number>/wait                                    | jobs.view
         api/v1/definitions                                               | project.view     |     | project
         api/v1/definitions/<str:project>/<str:slug>                      | project.view
@@ -129,6 +141,9 @@ DOORS = [
         hosts/<uuid:host_id>/retirement                                  | an operator      | 302
         jobs/new                                                         | jobs.launch      | 302 | project
         jobs/new/preview                                                 | jobs.launch      |     | project
+        jobs/cancellations                                               | who is signed in | 422
+        jobs/relaunches                                                  | who is signed in | 422
+        jobs/labels                                                      | who is signed in | 422
         jobs/<int:number>/cancellation                                   | jobs.cancel      | 302
         jobs/<int:number>/relaunch                                       | jobs.launch      | 302
         definitions/new                                                  | definitions.edit | 302 | project
@@ -143,6 +158,10 @@ DOORS = [
         api/v1/projects/<str:slug>/sources                               | jobs.launch      | 201
         api/v1/workloads/<uuid:workload_id>/abandonment                  | an operator      | 204
         api/v1/jobs                                                      | jobs.launch      | 201 | project
+        api/v1/launch-checks                                             | jobs.launch      | 200 | project
+        api/v1/jobs/cancellations                                        | who is signed in | 202
+        api/v1/jobs/relaunches                                           | who is signed in | 201
+        api/v1/jobs/labels                                               | who is signed in | 200
         api/v1/jobs/<int:number>/cancellation                            | jobs.cancel      | 202
         api/v1/jobs/<int:number>/relaunch                                | jobs.launch      | 201
         api/v1/definitions                                               | definitions.edit | 201 | project
@@ -152,6 +171,12 @@ DOORS = [
         agent/v1/session                                                 | a host's own token
         agent/v1/workloads/<uuid:workload_id>/ranks/<int:number>/claim   | a host's own token
         agent/v1/fetches/<int:fetch_id>/failure                          | a host's own token
+        """,
+    ),
+    *_doors(
+        "PATCH",
+        """
+        api/v1/jobs/<int:number>                                         | jobs.label
         """,
     ),
     *_doors(

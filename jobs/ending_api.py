@@ -18,7 +18,7 @@ from jobs.log_choice import workload_of
 from jobs.shapes import ReasonAnswer
 from projects import shapes
 from projects.actors import Actor
-from projects.errors import Conflict
+from projects.errors import NotFound
 
 
 class LastLineAnswer(shapes.Answer):
@@ -85,5 +85,5 @@ class OneEnding(APIView):
         attempt = job.attempts.select_related("workload").get(workload_id=workload_of(request, job))
         is_asked_of_job = attempt.workload_id == job.workload_id and "attempt" not in request.query_params
         if not (job.has_ended if is_asked_of_job else attempt.workload.state in WORKLOAD_ENDED):
-            raise Conflict("not-ended", _("It has not ended."), state=job.state)
+            raise NotFound("not-ended", _("It has not ended."), state=job.state)
         return shapes.one(EndingAnswer, request, endings.of_attempt(job, attempt), job=job.pk)

@@ -132,6 +132,9 @@ QUERIES = {
     "api/v1/jobs/<int:number>/log/matching-lines": "q=x",
     "api/v1/jobs/<int:number>/log/place": "line=0",
     "api/v1/definitions/<str:project>/<str:slug>/comparison": "from=1&to=1",
+    "api/v1/hosts/<str:host_id>/metrics/file": "name=load",
+    "api/v1/jobs/<int:number>/metrics/file": "name=loss",
+    **dict.fromkeys(("jobs/cancellations", "jobs/relaunches", "jobs/labels"), "job=JOB"),
 }
 LAUNCH = {"project": "vit", "definition": "command"}
 LAUNCH_FORM = LAUNCH | {"resources.accelerator": "cpu", "resources.chips": "1", "parameters.command": "true"}
@@ -156,8 +159,12 @@ BODIES: dict[str, Any] = {
     "POST /api/v1/tokens": {"name": "n", "scope": "read"},
     "POST /api/v1/hosts/<str:host_id>/cordon": {"reason": "disk"},
     "POST /api/v1/jobs": LAUNCH | {"parameters": {"command": "true"}},
+    **{f"POST /api/v1/jobs/{verb}": {"jobs": ["JOB"]} for verb in ("cancellations", "relaunches")},
+    "POST /api/v1/jobs/labels": {"jobs": ["JOB"], "labels": {"a": "b"}},
+    "POST /api/v1/launch-checks": LAUNCH | {"parameters": {"command": "true"}},
     "POST /api/v1/definitions": WORDING | {"project": "vit", "slug": "own"},
     "POST /api/v1/definitions/<str:project>/<str:slug>/versions": WORDING,
+    "PATCH /api/v1/jobs/<int:number>": {"labels": {"a": "b"}},
     "PUT /api/v1/projects/<str:slug>/secrets/<str:name>": {"value": "another-value"},
 }
 
@@ -179,7 +186,8 @@ def knock(world: SimpleNamespace, door: Door, who: str, scope: str = "admin") ->
     elif user:
         client.force_login(user)
     sent = {"project": "vit"} if door.asks and door.method == "GET" else BODIES.get(str(door), {})
-    query = QUERIES.get(door.route, "")
+    sent = json.loads(json.dumps(sent).replace('"JOB"', str(world.job.pk)))
+    query = QUERIES.get(door.route, "").replace("JOB", str(world.job.pk))
     path = address(door.route, world) + (f"?{query}" if query else "")
     with transaction.atomic():
         prepare(door, world)
