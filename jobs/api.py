@@ -11,7 +11,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from jobs import definitions, filters, listing, progress, services
+from jobs import attempt_rows, definitions, filters, listing, progress, services
 from jobs.launch_shapes import Launch, LaunchBody
 from jobs.models import Job
 from jobs.shapes import AttemptAnswer, CancellationBody, EventAnswer, JobAnswer
@@ -99,7 +99,7 @@ class Attempts(APIView):
     def get(self, request: Request, number: int) -> Response:
         """The tries of a job, first to last."""
         job = services.get_job(Actor.of(request), number, may="jobs.view")
-        return shapes.many(AttemptAnswer, request, job.attempts.select_related("workload"))
+        return shapes.many(AttemptAnswer, request, attempt_rows.of_job(job, list(job.attempts.select_related("workload"))))
 
 
 class Cancellation(APIView):
