@@ -18,7 +18,7 @@ from jobs.log_choice import workload_of
 from jobs.shapes import ReasonAnswer
 from projects import shapes
 from projects.actors import Actor
-from projects.errors import Conflict
+from projects.errors import NotFound
 
 
 class LastLineAnswer(shapes.Answer):
@@ -79,11 +79,11 @@ class OneEnding(APIView):
     def get(self, request: Request, number: int) -> Response:
         """Why a job ended, or one of its attempts: the cause in words, the last words, and what to do next.
 
-        A job or an attempt that goes on answers with `not-ended`.
+        Of a job or an attempt that goes on there is none: `not-ended`.
         """
         job = services.get_job(Actor.of(request), number, may="jobs.view")
         attempt = job.attempts.select_related("workload").get(workload_id=workload_of(request, job))
         is_asked_of_job = attempt.workload_id == job.workload_id and "attempt" not in request.query_params
         if not (job.has_ended if is_asked_of_job else attempt.workload.state in WORKLOAD_ENDED):
-            raise Conflict("not-ended", _("It has not ended."), state=job.state)
+            raise NotFound("not-ended", _("It has not ended."), state=job.state)
         return shapes.one(EndingAnswer, request, endings.of_attempt(job, attempt), job=job.pk)
