@@ -11,7 +11,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from jobs import definitions, filters, labels, listing, progress, services, sorting
+from jobs import attempt_rows, definitions, filters, labels, listing, progress, services, sorting
 from jobs.bulk_api import LabelChanges
 from jobs.launch_shapes import Launch, LaunchBody
 from jobs.models import Job
@@ -105,7 +105,7 @@ class Attempts(APIView):
     def get(self, request: Request, number: int) -> Response:
         """The tries of a job, first to last."""
         job = services.get_job(Actor.of(request), number, may="jobs.view")
-        return shapes.many(AttemptAnswer, request, job.attempts.select_related("workload"))
+        return shapes.many(AttemptAnswer, request, attempt_rows.of_job(job, list(job.attempts.select_related("workload"))))
 
 
 class Cancellation(APIView):

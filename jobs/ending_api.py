@@ -79,7 +79,7 @@ class OneEnding(APIView):
     def get(self, request: Request, number: int) -> Response:
         """Why a job ended, or one of its attempts: the cause in words, the last words, and what to do next.
 
-        A job or an attempt that goes on answers with `not-ended`.
+        Of a job or an attempt that goes on there is none: `not-ended`.
         """
         job = services.get_job(Actor.of(request), number, may="jobs.view")
         attempt = job.attempts.select_related("workload").get(workload_id=workload_of(request, job))

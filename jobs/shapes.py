@@ -10,7 +10,8 @@ from rest_framework import serializers
 from clusters import fetches
 from clusters.models import Fetch, OutputFile
 from clusters.states import FetchState, Outcome, WorkloadState
-from jobs.models import Attempt, Job
+from jobs.attempt_rows import AttemptRow
+from jobs.models import Job
 from jobs.retries import Cause
 from jobs.states import JobState
 from projects import shapes
@@ -108,38 +109,54 @@ class JobAnswer(shapes.Answer):
 
 
 class AttemptAnswer(shapes.Answer):
-    """Of an attempt read with its workload."""
+    """Of an AttemptRow."""
 
     example: ClassVar = {
         "number": 1,
         "workload": "019505c5-7c00-7000-8000-000000000001",
+        "why": "the launch",
         "state": "exited",
         "outcome": "failed",
         "reason": {"code": "exit-code", "sentence": "The command ended with exit code 3 on tpu-1."},
         "counted": True,
         "retried_as": "user_code",
+        "hosts": ["tpu-1"],
+        "exit_code": 3,
+        "signal": None,
+        "first_step": 1,
+        "last_step": 120,
         "created_at": "2026-03-01T12:00:00Z",
+        "placed_at": "2026-03-01T12:00:01Z",
         "running_at": "2026-03-01T12:00:02Z",
         "ended_at": "2026-03-01T12:01:02Z",
     }
-    number = serializers.IntegerField()
-    workload = serializers.UUIDField(source="workload_id")
-    state = serializers.ChoiceField(WorkloadState.choices, source="workload.state")
-    outcome = serializers.ChoiceField([("", "not yet"), *Outcome.choices], source="workload.outcome")
+    number = serializers.IntegerField(source="attempt.number")
+    workload = serializers.UUIDField(source="attempt.workload_id")
+    why = serializers.CharField(help_text="What made it, in words.")
+    state = serializers.ChoiceField(WorkloadState.choices, source="attempt.workload.state")
+    outcome = serializers.ChoiceField([("", "not yet"), *Outcome.choices], source="attempt.workload.outcome")
     reason = serializers.SerializerMethodField()
-    counted = serializers.BooleanField(help_text="False: no host took it, so it is no try.")
-    retried_as = serializers.ChoiceField(Cause.choices, allow_null=True, help_text="The budget that paid for the next attempt.")
-    created_at = serializers.DateTimeField()
-    running_at = serializers.DateTimeField(source="workload.running_at", allow_null=True)
-    ended_at = serializers.DateTimeField(source="workload.ended_at", allow_null=True)
+    counted = serializers.BooleanField(source="attempt.counted", help_text="False: no host took it, so it is no try.")
+    retried_as = serializers.ChoiceField(
+        Cause.choices, source="attempt.retried_as", allow_null=True, help_text="The budget that paid for the next attempt."
+    )
+    hosts = serializers.ListField(child=serializers.CharField(), help_text="Of its ranks, in their order.")
+    exit_code = serializers.IntegerField(source="rank.exit_code", default=None, allow_null=True)
+    signal = serializers.IntegerField(source="rank.signal", default=None, allow_null=True)
+    first_step = serializers.IntegerField(allow_null=True, help_text="Of its program's own progress: from where it went on.")
+    last_step = serializers.IntegerField(allow_null=True)
+    created_at = serializers.DateTimeField(source="attempt.created_at")
+    placed_at = serializers.DateTimeField(source="attempt.workload.ordered_at", allow_null=True)
+    running_at = serializers.DateTimeField(source="attempt.workload.running_at", allow_null=True)
+    ended_at = serializers.DateTimeField(source="attempt.workload.ended_at", allow_null=True)
 
     @extend_schema_field(ReasonAnswer)
-    def get_reason(self, attempt: Attempt) -> dict[str, str]:
-        return {"code": attempt.workload.reason_code, "sentence": attempt.workload.reason}
+    def get_reason(self, row: AttemptRow) -> dict[str, str]:
+        return {"code": row.attempt.workload.reason_code, "sentence": row.attempt.workload.reason}
 
-    def to_representation(self, attempt: Attempt) -> dict[str, Any]:
-        found = super().to_representation(attempt)
-        return found | {"retried_as": attempt.retried_as or None} if "retried_as" in found else found
+    def to_representation(self, row: AttemptRow) -> dict[str, Any]:
+        found = super().to_representation(row)
+        return found | {"retried_as": row.attempt.retried_as or None} if "retried_as" in found else found
 
 
 class EventAnswer(shapes.Answer):

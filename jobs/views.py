@@ -7,6 +7,7 @@ import secrets as random
 import shlex
 from typing import Any
 
+from django.conf import settings
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
@@ -14,13 +15,15 @@ from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.utils.cache import patch_vary_headers
 from django.views.decorators.http import require_GET, require_POST
+from rest_framework.utils.encoders import JSONEncoder
 
 from clusters import catalogue, fetches
 from clusters.states import Outcome, RankState, WorkloadState
-from jobs import as_script, downloads, endings, files, listing, progress, services, timeline
+from jobs import as_script, attempt_rows, downloads, endings, files, listing, progress, services, timeline
 from jobs.filter_bar import FilterBar, labels_of
 from jobs.models import Attempt, Job
 from jobs.retries import Policy
+from jobs.shapes import JobAnswer
 from jobs.states import JobState
 from monitoring import events, logs
 from monitoring.models import Event
@@ -117,6 +120,7 @@ def _context(request: HttpRequest, number: int) -> dict[str, Any]:
         "ending": _ending(job, tries),
         "several_ranks": len({head.rank for head in heads}) > 1,
         "attempts": tries,
+        "attempt_rows": attempt_rows.of_job(job, tries) if len(tries) > 1 else [],
         "timeline": line,
         "timeline_labels": timeline.labels(line),
         "timeline_again_s": timeline.drawn_again_after_s(line),
@@ -136,11 +140,15 @@ def _context(request: HttpRequest, number: int) -> dict[str, Any]:
         },
         "command_line": shlex.join(job.spec.command),
         "curl": _curl(job),
+        "json": _json(job, known),
+        "address": f"{settings.PUBLIC_URL}/jobs/{job.pk}",
     }
 
 
-def _texts(values: dict[str, Any]) -> dict[str, str]:
-    return {name: value if isinstance(value, str) else json.dumps(value) for name, value in values.items()}
+def _json(job: Job, known: progress.Progress | None) -> str:
+    """What the API answers."""
+    answer = JobAnswer(job, context={"progress": {job.pk: known} if known else {}}).data
+    return json.dumps(answer, ensure_ascii=False, indent=2, cls=JSONEncoder)
 
 
 def _step(job: Job) -> str:

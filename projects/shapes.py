@@ -17,7 +17,7 @@ from projects.errors import Invalid
 FIELDS = OpenApiParameter(
     "fields",
     str,
-    description="Only these fields of each result, with commas between them: the others are left out, even those called required.",
+    description="Only these fields of each result, with commas between them: the others are left out, required ones too.",
 )
 LIMIT = OpenApiParameter("limit", int, description="How many results at most, from 1 to 200.")
 CURSOR = OpenApiParameter("cursor", str, description="`next_cursor` of the page before, with the same filters and order.")

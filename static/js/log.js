@@ -53,7 +53,8 @@ behave("[data-log]", (pane) => {
     const link = parseLink(location.hash);
     const key = link && choice.of(link);
     if (!key) return false;
-    show(link, key);
+    if (link.from === null) choice.choose();
+    else show(link, key);
     return true;
   }
 

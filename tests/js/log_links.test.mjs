@@ -16,6 +16,11 @@ test("lines may be named in any order, and there is no line 0", () => {
   assert.deepEqual(parseLink("#L0"), { attempt: null, rank: null, part: null, from: 1, to: 1 });
 });
 
+test("a link may name the end of a log", () => {
+  assert.deepEqual(parseLink("#2.0.output:end"), { ...of, from: null, to: null });
+  assert.equal(parseLink("#end"), null);
+});
+
 test("what is no link is none", () => {
   for (const fragment of ["", "#", "#page", "#L", "#Lx", "#L1-", "#1.output:L1", "#1.0.OUT:L1", "#L1234567890123456", "#L1 "]) assert.equal(parseLink(fragment), null, fragment);
 });
