@@ -8,7 +8,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from projects.actors import Actor
-from projects.models import AuditEntry, Project
+from projects.models import AuditEntry, Project, Team
 
 
 class Subject(Protocol):
@@ -20,9 +20,17 @@ class Subject(Protocol):
 
 
 def record(
-    verb: str, *, by: Actor, subject: Subject | tuple[str, str, str] | None = None, project: Project | None = None, **data: Any
+    verb: str,
+    *,
+    by: Actor,
+    subject: Subject | tuple[str, str, str] | None = None,
+    project: Project | None = None,
+    of_team: Team | None = None,
+    **data: Any,
 ) -> AuditEntry:
     """Keep that `by` did `verb` to `subject` (or kind, id and title). Never a secret's value among `data`.
+
+    The admins of `of_team`, or else of the project's team, may read it; without both operators alone.
 
     Raises RuntimeError outside a transaction: change and entry stand or fall together.
     """
@@ -38,6 +46,7 @@ def record(
         user_name=by.user.get_username(),
         token_id=by.token_id,
         project=project,
+        team_id=of_team.pk if of_team else project.team_id if project else None,
         subject_kind=kind,
         subject_id=key,
         subject_title=title,
