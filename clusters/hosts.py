@@ -18,8 +18,9 @@ from clusters.states import HOST_MOVES, HostState, RankState
 from monitoring import events
 from monitoring.announcements import wake
 from projects import audit
+from projects.access import check_operator, is_operator  # noqa: F401  its own words: hosts.is_operator
 from projects.actors import Actor
-from projects.errors import Conflict, Forbidden, Invalid, NotFound
+from projects.errors import Conflict, Invalid, NotFound
 
 
 def get_host(actor: Actor, host_id: str, *, edit: bool = False) -> Host:
@@ -33,17 +34,6 @@ def get_host(actor: Actor, host_id: str, *, edit: bool = False) -> Host:
     if edit:
         check_operator(actor)
     return host
-
-
-def is_operator(actor: Actor) -> bool:
-    """Hosts belong to no team: a superuser sees to them, by session or by a token of scope admin."""
-    return actor.user.is_superuser and actor.scope == "admin"
-
-
-def check_operator(actor: Actor) -> None:
-    """Raises Forbidden."""
-    if not is_operator(actor):
-        raise Forbidden("role", _("Only an operator may do this."))
 
 
 def create_cluster(

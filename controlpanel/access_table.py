@@ -36,6 +36,7 @@ class Door:
     route: str  # as the router has it
     needs: str
     then: int = 200
+    scope: str = ""  # the least that the API asks of a token; "": as the right has it
     asks: str = ""  # the parameter of the query, or the field of the body, that names the project; "": the address does
 
     @property
@@ -47,11 +48,11 @@ class Door:
 
 
 def _doors(method: str, rows: str) -> list[Door]:
-    """Of lines "route | needs | then | asks"."""
+    """Of lines "route | needs | then | asks | scope"."""
     found = []
     for line in filter(str.strip, rows.splitlines()):
-        route, needs, then, asks = (*(part.strip() for part in line.split("|")), "", "", "")[:4]
-        found.append(Door(method, route, needs, int(then or 200), asks))
+        route, needs, then, asks, scope = (*(part.strip() for part in line.split("|")), "", "", "")[:5]
+        found.append(Door(method, route, needs, int(then or 200), scope, asks))
     return found
 
 
@@ -67,6 +68,10 @@ DOORS = [
         client.tar.gz                                                    | anyone
         sign-in                                                          | who is not signed in
         tokens                                                           | who is signed in
+        teams                                                            | who is signed in
+        teams/<str:slug>                                                 | team.view
+        teams/<str:slug>/tokens                                          | team.oversee
+        invitations/<str:text>                                           | anyone
         hosts                                                            | who is signed in
         hosts/new                                                        | an operator
         hosts/new/reach                                                  | an operator
@@ -87,7 +92,14 @@ DOORS = [
         definitions/<str:project>/<str:slug>/comparison                  | project.view
         api/v1/me                                                        | who is signed in
         api/v1/tokens                                                    | who is signed in
+        api/v1/teams                                                     | who is signed in
+        api/v1/teams/<str:slug>                                          | team.view
+        api/v1/teams/<str:slug>/members                                  | team.view
+        api/v1/teams/<str:slug>/invitations                              | team.oversee
+        api/v1/teams/<str:slug>/tokens                                   | team.oversee
+        api/v1/teams/<str:slug>/projects                                 | team.view
         api/v1/projects                                                  | who is signed in
+        api/v1/projects/<str:slug>                                       | project.view
         api/v1/projects/<str:slug>/secrets                               | project.view
         api/v1/clusters                                                  | who is signed in
         api/v1/hosts                                                     | who is signed in
@@ -135,6 +147,16 @@ DOORS = [
         sign-out                                                         | anyone           | 302
         tokens                                                           | who is signed in | 201
         tokens/<int:token_id>/revocation                                 | whose it is      | 302
+        teams                                                            | an operator      | 302
+        teams/<str:slug>                                                 | team.edit        | 302
+        teams/<str:slug>/members/<str:username>                          | team.edit        | 302
+        teams/<str:slug>/members/<str:username>/removal                  | team.edit        | 302
+        teams/<str:slug>/invitations                                     | team.edit        | 201
+        teams/<str:slug>/invitations/<int:number>/revocation             | team.edit        | 302
+        teams/<str:slug>/tokens/<int:token_id>/revocation                | team.edit        | 302
+        teams/<str:slug>/projects                                        | team.edit        | 302
+        projects/<str:slug>/name                                         | team.edit        | 302
+        invitations/<str:text>                                           | anyone           | 302
         hosts/new                                                        | an operator      | 201
         hosts/<uuid:host_id>/cordon                                      | an operator      | 302
         hosts/<uuid:host_id>/cordon/removal                              | an operator      | 302
@@ -152,6 +174,10 @@ DOORS = [
         definitions/<str:project>/<str:slug>/archival                    | definitions.edit | 302
         definitions/<str:project>/<str:slug>/archival/removal            | definitions.edit | 302
         api/v1/tokens                                                    | who is signed in | 201
+        api/v1/teams                                                     | an operator      | 201
+        api/v1/teams/<str:slug>/invitations                              | team.edit        | 201
+        api/v1/teams/<str:slug>/projects                                 | team.edit        | 201
+        api/v1/invitations/acceptance                                    | who is signed in | 201 | | admin
         api/v1/clusters/<str:name>/enrolment-tokens                      | an operator      | 201
         api/v1/hosts/<str:host_id>/cordon                                | an operator      | 204
         api/v1/hosts/<str:host_id>/retirement                            | an operator      | 204
@@ -187,8 +213,19 @@ DOORS = [
         """,
     ),
     *_doors(
+        "PATCH",
+        """
+        api/v1/teams/<str:slug>                                          | team.edit
+        api/v1/teams/<str:slug>/members/<str:username>                   | team.edit
+        api/v1/projects/<str:slug>                                       | team.edit
+        """,
+    ),
+    *_doors(
         "DELETE",
         """
+        api/v1/teams/<str:slug>/members/<str:username>                   | team.edit        | 204
+        api/v1/teams/<str:slug>/invitations/<int:number>                 | team.edit        | 204
+        api/v1/teams/<str:slug>/tokens/<int:token_id>                    | team.edit        | 204
         api/v1/tokens/<int:token_id>                                     | whose it is      | 204
         api/v1/projects/<str:slug>/secrets/<str:name>                    | secrets.edit     | 204
         api/v1/hosts/<str:host_id>/cordon                                | an operator      | 204
@@ -243,7 +280,7 @@ def sees(needs: str, who: str) -> bool:
 
 def scope_of(door: Door) -> str:
     """The least scope of a token that the API asks for there."""
-    return "admin" if door.needs == AN_OPERATOR else RIGHTS[door.needs].scope if door.needs in RIGHTS else "read"
+    return door.scope or ("admin" if door.needs == AN_OPERATOR else RIGHTS[door.needs].scope if door.needs in RIGHTS else "read")
 
 
 # -- Drawn ---------------------------------------------------------------------------------------------------------

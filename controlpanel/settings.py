@@ -267,6 +267,7 @@ SPECTACULAR_SETTINGS = {
         "FetchStateEnum": "clusters.states.FetchState",
         "CauseEnum": "jobs.retries.Cause",
         "RoleEnum": "projects.models.Role",
+        "StandingEnum": "projects.models.Standing",
     },
 }
 DATA_UPLOAD_MAX_MEMORY_SIZE = 4 * 1024 * 1024  # bytes of a request's body; a piece of a fetched file has so many

@@ -13,6 +13,7 @@ from projects.actors import Actor
 
 # First word of a URL's name -> entry of the navigation.
 NAV_OF = {"home": "home", "job": "jobs", "definition": "definitions", "host": "clusters", "cluster": "clusters"}
+NAV_OF |= {"team": "team", "project": "team", "secret": "team", "audit": "team"}
 THEMES = ("light", "dark")
 MAX_PROJECTS = 12  # in the navigation; the list's own filter has them all
 

@@ -52,7 +52,8 @@ def _cancel_waiting(numbers: Sequence[int], *, by: Actor, now: datetime) -> set[
         free = Job.objects.select_for_update(skip_locked=True, of=("self",)).filter(
             is_seen, pk__in=numbers, state=JobState.QUEUED
         )
-        jobs = list(free.select_related("subject").only("pk", "project_id", "workload_id", "retry_at", "subject").order_by("pk"))
+        rows = free.select_related("subject", "project").order_by("pk")
+        jobs = list(rows.only("pk", "project__team", "workload_id", "retry_at", "subject"))
         in_line = [job.workload_id for job in jobs if job.retry_at is None and job.workload_id]
         stopped = workloads.stop_waiting(in_line, code=code, now=now, **data)
         over = [job for job in jobs if job.retry_at is not None or job.workload_id in stopped]
@@ -62,7 +63,5 @@ def _cancel_waiting(numbers: Sequence[int], *, by: Actor, now: datetime) -> set[
         news = [events.News(job.subject_id, "job.canceled", sentence, {"reason": code, **data}) for job in over if job.subject_id]
         events.record_many(news, at=now, by_name=name)
         workloads.mark_all_followed(stopped)
-        audit.record_many(
-            "job.cancel", by=by, subjects=[(job.subject, job.project_id) for job in over if job.subject], force=False
-        )
+        audit.record_many("job.cancel", by=by, subjects=[(job.subject, job.project) for job in over if job.subject], force=False)
     return {job.pk for job in over}

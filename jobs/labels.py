@@ -54,8 +54,8 @@ def change(numbers: Sequence[int], changes: Changes, *, by: Actor, now: datetime
 
 def _change(numbers: Sequence[int], changes: Changes, *, by: Actor, now: datetime) -> tuple[list[int], list[Refusal]]:
     with transaction.atomic():
-        rows = Job.objects.select_for_update(of=("self",)).filter(pk__in=numbers).select_related("subject").order_by("pk")
-        jobs = {job.pk: job for job in rows.only("pk", "project_id", "labels", "subject")}
+        rows = Job.objects.select_for_update(of=("self",)).filter(pk__in=numbers).select_related("subject", "project")
+        jobs = {job.pk: job for job in rows.only("pk", "project__team", "labels", "subject").order_by("pk")}
         refused = [Refusal(number, "no-such-job", _("is not there any more")) for number in numbers if number not in jobs]
         changed = []
         for job in jobs.values():
@@ -67,7 +67,7 @@ def _change(numbers: Sequence[int], changes: Changes, *, by: Actor, now: datetim
                 job.labels = labels
                 changed.append(job)
         Job.objects.bulk_update(changed, ["labels"], batch_size=200)
-        subjects = [(job.subject, job.project_id) for job in changed if job.subject]
+        subjects = [(job.subject, job.project) for job in changed if job.subject]
         sentence, data = _sentence(changes), {"labels": dict(changes)}
         news = [events.News(subject.pk, "job.labeled", sentence, data) for subject, _project in subjects]
         events.record_many(news, at=now, by_name=by.user.get_username())

@@ -111,6 +111,7 @@ def relaunch(*, job: Job, by: Actor, now: datetime) -> Job:
 
 def _begin(job: Job, *, by: Actor, now: datetime) -> Job:
     name, before = by.user.get_username(), job.relaunch_of
+    more: dict[str, Any] = {} if before is None else {"relaunch_of": before.pk}
     sentence = f"Launched by {name}." if before is None else f"Launched by {name}, as job {before.pk} was."
     with transaction.atomic():
         job.created_by = by.user if by.user.is_authenticated else None
@@ -126,7 +127,7 @@ def _begin(job: Job, *, by: Actor, now: datetime) -> Job:
             project=job.project,
             definition=job.version.definition.slug,
             version=job.version.number,
-            **({} if before is None else {"relaunch_of": before.pk}),
+            **more,
         )
     return job
 

@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 
 from projects.actors import SCOPES, Actor
 from projects.errors import Forbidden, NotFound
-from projects.models import Membership, Project, Role
+from projects.models import Membership, Project, Role, Team
 
 ROLES = list(Role.values)
 
@@ -31,6 +31,9 @@ RIGHTS = {
     "jobs.label": Right(Role.MEMBER, "launch"),
     "definitions.edit": Right(Role.MEMBER, "launch"),
     "secrets.edit": Right(Role.ADMIN, "admin"),
+    "team.view": Right(Role.VIEWER, "read"),
+    "team.oversee": Right(Role.ADMIN, "read"),  # its audit, its members' tokens, its invitations
+    "team.leave": Right(Role.VIEWER, "admin"),
     "team.edit": Right(Role.ADMIN, "admin"),
 }
 
@@ -44,6 +47,32 @@ def get_project(actor: Actor, slug: str, *, may: str) -> Project:
         )
     check(actor, project, may=may)
     return project
+
+
+def get_team(actor: Actor, slug: str, *, may: str) -> Team:
+    """The team of this slug, when `actor` has the right `may` in it. Raises NotFound or Forbidden."""
+    team = visible_teams(actor).filter(slug=slug).first() if "\0" not in slug else None
+    if team is None:
+        raise NotFound("no-such-team", _("There is no team %(slug)s, or you are not in it.") % {"slug": slug}, team=slug)
+    check(actor, team, may=may)
+    return team
+
+
+def visible_teams(actor: Actor) -> QuerySet[Team]:
+    if not actor.user.is_authenticated:
+        return Team.objects.none()
+    return Team.objects.visible_to(actor.user)
+
+
+def is_operator(actor: Actor) -> bool:
+    """Who sees to the installation, its hosts and its teams: a superuser, by session or by a token of scope admin."""
+    return actor.user.is_superuser and actor.scope == "admin"
+
+
+def check_operator(actor: Actor) -> None:
+    """Raises Forbidden."""
+    if not is_operator(actor):
+        raise Forbidden("role", _("Only an operator may do this."))
 
 
 def visible_projects(actor: Actor) -> QuerySet[Project]:
@@ -64,15 +93,15 @@ def projects_with(actor: Actor, right: str) -> QuerySet[Project]:
     return projects.filter(team__memberships__in=Membership.objects.filter(user=actor.user, role__in=roles))
 
 
-def check(actor: Actor, project: Project, *, may: str) -> None:
-    """Raises Forbidden unless `actor`, who is known to see `project`, has the right `may` in it."""
+def check(actor: Actor, place: Project | Team, *, may: str) -> None:
+    """Raises Forbidden unless `actor`, who is known to see `place`, has the right `may` in it."""
     right = RIGHTS[may]
     if SCOPES.index(actor.scope) < SCOPES.index(right.scope):
         raise Forbidden(
             "token-scope",
             _("This token may only %(has)s; this needs a token of scope %(needs)s.") % {"has": actor.scope, "needs": right.scope},
         )
-    role = role_in(actor, project)
+    role = role_in(actor, place)
     if role is None or ROLES.index(role) < ROLES.index(right.role):
         raise Forbidden(
             "role",
@@ -80,9 +109,9 @@ def check(actor: Actor, project: Project, *, may: str) -> None:
         )
 
 
-def rights_in(actor: Actor, project: Project) -> frozenset[str]:
-    """All that a page may offer in this project, for one look at the actor's role."""
-    role = role_in(actor, project)
+def rights_in(actor: Actor, place: Project | Team) -> frozenset[str]:
+    """All that a page may offer in this project or team, for one look at the actor's role."""
+    role = role_in(actor, place)
     if role is None:
         return frozenset()
     scope, rank = SCOPES.index(actor.scope), ROLES.index(role)
@@ -91,9 +120,10 @@ def rights_in(actor: Actor, project: Project) -> frozenset[str]:
     )
 
 
-def role_in(actor: Actor, project: Project) -> str | None:
+def role_in(actor: Actor, place: Project | Team) -> str | None:
     if not actor.user.is_authenticated:
         return None
     if actor.user.is_superuser:
         return Role.ADMIN
-    return Membership.objects.filter(team_id=project.team_id, user_id=actor.user.pk).values_list("role", flat=True).first()
+    team_id = place.pk if isinstance(place, Team) else place.team_id
+    return Membership.objects.filter(team_id=team_id, user_id=actor.user.pk).values_list("role", flat=True).first()

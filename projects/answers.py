@@ -18,6 +18,7 @@ from django.core.exceptions import (
     ValidationError,
 )
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.middleware.csrf import REASON_NO_CSRF_COOKIE
 from django.template.loader import render_to_string
 from django.utils.html import escape
 from django.utils.translation import gettext as _
@@ -93,6 +94,9 @@ def page_403(request: HttpRequest, exception: Exception | None = None) -> HttpRe
 
 
 def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
+    if reason == REASON_NO_CSRF_COOKIE:
+        sentence = _("Your browser sent no cookie with this form, so nothing was done. Allow cookies for this site, and repeat.")
+        return answer(request, Forbidden("no-cookie", sentence))
     return answer(
         request, Forbidden("csrf", _("This form is too old, or was not ours. Load the page again and repeat."), reason=reason)
     )

@@ -15,6 +15,7 @@ from projects import schema, secrets, shapes, tokens  # noqa: F401  schema tells
 from projects.access import get_project, visible_projects
 from projects.actors import SCOPES, Actor
 from projects.models import Membership, Role
+from projects.token_shapes import IssuedToken, NewToken, TokenAnswer
 
 
 class MeTeam(shapes.Answer):
@@ -32,45 +33,15 @@ class MeAnswer(shapes.Answer):
     teams = MeTeam(many=True)
 
 
-class TokenAnswer(shapes.Answer):
-    example: ClassVar = {
-        "id": 3,
-        "name": "nightly sweep",
-        "prefix": "q8Zk1x2a",
-        "scope": "launch",
-        "created_at": "2026-03-01T12:00:00Z",
-        "expires_at": None,
-        "last_used_at": "2026-03-01T12:05:00Z",
-        "revoked_at": None,
-    }
-    id = serializers.IntegerField()
-    name = serializers.CharField()
-    prefix = serializers.CharField()
-    scope = serializers.ChoiceField(SCOPES)
-    created_at = serializers.DateTimeField()
-    expires_at = serializers.DateTimeField(allow_null=True)
-    last_used_at = serializers.DateTimeField(allow_null=True)
-    revoked_at = serializers.DateTimeField(allow_null=True)
-
-
-class NewToken(shapes.Body):
-    example: ClassVar = {"name": "nightly sweep", "scope": "launch"}
-    name = serializers.CharField(max_length=100)
-    scope = serializers.ChoiceField(SCOPES)
-    expires_at = serializers.DateTimeField(allow_null=True, default=None)
-
-
-class IssuedToken(TokenAnswer):
-    example: ClassVar = {**TokenAnswer.example, "last_used_at": None, "text": "tpu_..."}
-    text = serializers.CharField()  # this once
-
-
 class ProjectAnswer(shapes.Answer):
     example: ClassVar = {"slug": "first-project", "name": "First project", "team": "first-team", "role": "admin"}
     slug = serializers.CharField()
     name = serializers.CharField()
     team = serializers.CharField()
     role = serializers.ChoiceField(Role.choices)
+
+
+PROJECTS = shapes.listed(ProjectAnswer)
 
 
 class SecretAnswer(shapes.Answer):
@@ -112,9 +83,12 @@ class Tokens(APIView):
     def post(self, request: Request) -> Response:
         """Issue a token of one's own, of a scope not greater than one's own.
 
-        Its text is in this answer and nowhere else, so it is not kept for an Idempotency-Key either.
+        Its text is in this answer and nowhere else, so it is not kept for an Idempotency-Key either. Of a scope that no role of
+        one's own has a use for there is none. One that a token issues expires with that token, and is revoked with it.
         """
-        token, text = tokens.issue(user=_person(request), by=Actor.of(request), **shapes.read(NewToken, request))
+        by, person, asked = Actor.of(request), _person(request), shapes.read(NewToken, request)
+        tokens.check_use(person, asked["scope"], by)
+        token, text = tokens.issue(user=person, by=by, **asked)
         return Response(TokenAnswer(token).data | {"text": text}, status=201, headers={"Cache-Control": "no-store"})
 
 
@@ -127,7 +101,7 @@ class OneToken(APIView):
 
 
 class Projects(APIView):
-    @extend_schema(operation_id="list_projects", parameters=[shapes.FIELDS], responses=shapes.listed(ProjectAnswer))
+    @extend_schema(operation_id="list_projects", parameters=[shapes.FIELDS], responses=PROJECTS)
     def get(self, request: Request) -> Response:
         """The projects of one's teams."""
         actor = Actor.of(request)

@@ -9,7 +9,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from projects.actors import Actor
-from projects.models import AuditEntry, Project
+from projects.models import AuditEntry, Project, Team
 
 
 class Subject(Protocol):
@@ -21,24 +21,37 @@ class Subject(Protocol):
 
 
 def record(
-    verb: str, *, by: Actor, subject: Subject | tuple[str, str, str] | None = None, project: Project | None = None, **data: Any
+    verb: str,
+    *,
+    by: Actor,
+    subject: Subject | tuple[str, str, str] | None = None,
+    project: Project | None = None,
+    of_team: Team | None = None,
+    **data: Any,
 ) -> AuditEntry:
     """Keep that `by` did `verb` to `subject` (or kind, id and title). Never a secret's value among `data`.
 
+    The admins of `of_team`, or else of the project's team, may read it; without both operators alone.
+
     Raises RuntimeError outside a transaction: change and entry stand or fall together.
     """
-    entry = _entry(verb, by, subject, None if project is None else project.pk, data)
+    entry = _entry(verb, by, subject, project, of_team, data)
     entry.save()
     return entry
 
 
-def record_many(verb: str, *, by: Actor, subjects: Iterable[tuple[Subject, int]], **data: Any) -> None:
-    """The same for many subjects, each with the id of its project: an entry each, in one query."""
-    AuditEntry.objects.bulk_create([_entry(verb, by, subject, project_id, data) for subject, project_id in subjects])
+def record_many(verb: str, *, by: Actor, subjects: Iterable[tuple[Subject, Project]], **data: Any) -> None:
+    """The same for many subjects, each with its project: an entry each, in one query."""
+    AuditEntry.objects.bulk_create([_entry(verb, by, subject, project, None, data) for subject, project in subjects])
 
 
 def _entry(
-    verb: str, by: Actor, subject: Subject | tuple[str, str, str] | None, project_id: int | None, data: dict[str, Any]
+    verb: str,
+    by: Actor,
+    subject: Subject | tuple[str, str, str] | None,
+    project: Project | None,
+    of_team: Team | None,
+    data: dict[str, Any],
 ) -> AuditEntry:
     if not transaction.get_connection().in_atomic_block:
         raise RuntimeError(f"audit.record({verb!r}) outside a transaction")
@@ -51,7 +64,8 @@ def _entry(
         user=by.user if by.user.is_authenticated else None,
         user_name=by.user.get_username(),
         token_id=by.token_id,
-        project_id=project_id,
+        project=project,
+        team_id=of_team.pk if of_team else project.team_id if project else None,
         subject_kind=kind,
         subject_id=key,
         subject_title=title,

@@ -9,7 +9,7 @@ from datetime import datetime
 from django.contrib.auth.models import User
 from django.db import IntegrityError, transaction
 
-from projects import services
+from projects import members, services
 from projects.actors import Actor
 from projects.models import Project, Role
 
@@ -33,7 +33,7 @@ def first_steps(now: datetime) -> FirstSteps | None:
             admin = User.objects.create_superuser("admin", password=password, date_joined=now)
             by = Actor(user=admin)
             team = services.create_team(slug="first-team", name="First team", by=by)
-            services.add_member(team=team, user=admin, role=Role.ADMIN, by=by)
+            members.add(team=team, user=admin, role=Role.ADMIN, by=by)
             project = services.create_project(team=team, slug="first-project", name="First project", by=by)
     except IntegrityError:
         return None

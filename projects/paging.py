@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from django.core import signing
+from django.db.models import Model, QuerySet
 from django.utils.translation import gettext as _
 
 from projects.errors import Invalid
@@ -14,6 +15,7 @@ from projects.queries import whole
 
 MOST_A_PAGE = 200
 USUAL = 50
+Row = TypeVar("Row", bound=Model)
 
 
 @dataclass(frozen=True)
@@ -48,3 +50,13 @@ def limit_of(query: Mapping[str, str], *, usual: int = USUAL, most: int = MOST_A
 def _signer(query: str) -> signing.Signer:
     """Without the time: the same page has the same cursor, so that it can be seen whether a list has changed."""
     return signing.Signer(salt=f"projects.paging {query}")
+
+
+def newest_page(rows: QuerySet[Row], query: Mapping[str, str], *, of: str) -> tuple[list[Row], str | None]:
+    """The page of `rows`, newest first, that the query asks for, and the cursor of the page after it. Raises Invalid."""
+    limit, cursor = limit_of(query), Cursor.read(query.get("cursor", ""), query=of)
+    if cursor:
+        rows = rows.filter(pk__lt=cursor.place[0])
+    found = list(rows.order_by("-pk")[: limit + 1])
+    shown = found[:limit]
+    return shown, str(Cursor((shown[-1].pk,), of)) if len(found) > limit else None

@@ -1,18 +1,17 @@
-"""What admins do with teams and projects. Who may is the door's to check (access.py)."""
+"""What admins do with teams and projects. Who may is the door's to check (access.py). Members: members.py."""
 
 from __future__ import annotations
 
-from typing import TypeVar
+from typing import Any, TypeVar
 
-from django.contrib.auth.models import User
 from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
 from django.utils.translation import gettext as _
 
-from projects import audit
+from projects import audit, texts
 from projects.actors import Actor
-from projects.errors import Invalid, NotFound
-from projects.models import Membership, Project, Role, Team
+from projects.errors import Invalid
+from projects.models import Project, Team
 
 Row = TypeVar("Row", Team, Project)
 
@@ -21,7 +20,7 @@ def create_team(*, slug: str, name: str, by: Actor) -> Team:
     """A team without members. Raises Invalid at "slug" or "name"."""
     with transaction.atomic():
         team = _insert(Team(slug=slug, name=name))
-        audit.record("team.create", by=by, subject=_team_subject(team))
+        audit.record("team.create", by=by, subject=_team_subject(team), of_team=team)
     return team
 
 
@@ -33,40 +32,58 @@ def create_project(*, team: Team, slug: str, name: str, by: Actor) -> Project:
     return project
 
 
-def add_member(*, team: Team, user: User, role: str, by: Actor) -> Membership:
-    """Take a person into the team, or give a member another role. Raises Invalid at "role"."""
-    if role not in Role.values:
-        raise Invalid({"role": _("There is no such role; there is %(known)s.") % {"known": ", ".join(Role.values)}})
+def rename_team(*, team: Team, name: str, by: Actor) -> Team:
+    """Another name on pages; the slug stays, since addresses hold it. Raises Invalid at "name"."""
     with transaction.atomic():
-        membership, made = Membership.objects.select_for_update().get_or_create(team=team, user=user, defaults={"role": role})
-        was = "" if made else membership.role
-        if was != role:
-            membership.role = role
-            membership.save(update_fields=["role"])
-            audit.record("member.add", by=by, subject=_team_subject(team), user=user.get_username(), role=role, was=was)
-    return membership
+        _rename(team, name, "team.rename", by=by, subject=_team_subject(team), of_team=team)
+    return team
 
 
-def remove_member(*, team: Team, user: User, by: Actor) -> None:
-    """Take a person out of the team; their jobs and tokens stay. Raises NotFound when they are not in it."""
+def rename_project(*, project: Project, name: str, by: Actor) -> Project:
+    """As rename_team."""
     with transaction.atomic():
-        membership = Membership.objects.select_for_update().filter(team=team, user=user).first()
-        if membership is None:
-            raise NotFound("no-such-member", _("%(name)s is not in this team.") % {"name": user.get_username()})
-        membership.delete()
-        audit.record("member.remove", by=by, subject=_team_subject(team), user=user.get_username(), was=membership.role)
+        _rename(project, name, "project.rename", by=by, subject=("project", str(project.pk), project.slug), project=project)
+    return project
+
+
+def _rename(row: Row, name: str, verb: str, **audited: Any) -> None:
+    was = row.name
+    row.name = name.strip()
+    try:
+        _check_fields(row, exclude={"slug"})
+    except Invalid:
+        row.name = was
+        raise
+    if row.name != was:
+        row.save(update_fields=["name"])
+        audit.record(verb, was=was, name=row.name, **audited)
 
 
 def _insert(row: Row) -> Row:
+    _check_fields(row)
     try:
-        row.full_clean()
+        row.validate_unique()
         with transaction.atomic():
             row.save(force_insert=True)
     except ValidationError as error:
-        raise Invalid({field: " ".join(messages) for field, messages in error.message_dict.items()}) from None
+        raise _invalid(error) from None
     except IntegrityError:  # another was quicker
         raise Invalid({"slug": _("This name is taken.")}) from None
     return row
+
+
+def _check_fields(row: Row, *, exclude: set[str] | None = None) -> None:
+    """Raises Invalid."""
+    try:
+        row.clean_fields(exclude=exclude)
+    except ValidationError as error:
+        raise _invalid(error) from None
+    if not texts.is_readable(row.name):
+        raise Invalid({"name": _("There is a character in it that no line shows.")})
+
+
+def _invalid(error: ValidationError) -> Invalid:
+    return Invalid({field: " ".join(messages) for field, messages in error.message_dict.items()})
 
 
 def _team_subject(team: Team) -> tuple[str, str, str]:

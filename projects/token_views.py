@@ -48,6 +48,14 @@ class TokenForm(forms.Form):
     scope = forms.ChoiceField(label=gettext_lazy("May"), choices=SCOPE_WORDS, initial="launch")
     days = forms.ChoiceField(label=gettext_lazy("Expires"), choices=DAYS, initial="90", required=False)
 
+    def __init__(self, user: User, *args: Any, **kwargs: Any) -> None:
+        """Offers the scopes of which a role of the person's has a use."""
+        super().__init__(*args, **kwargs)
+        useful = tokens.scopes_of(user)
+        scope = self.fields["scope"]
+        scope.choices = [(name, words) for name, words in SCOPE_WORDS if name in useful]  # type: ignore[attr-defined]
+        scope.initial = "launch" if "launch" in useful else "read"
+
     def issue(self, user: User, by: Actor) -> tuple[ApiToken, str] | None:
         """None: the form says what is wrong."""
         if not self.is_valid():
@@ -71,16 +79,17 @@ class TokenForm(forms.Form):
 @never_cache  # a new token's text is shown once
 @require_http_methods(["GET", "HEAD", "POST"])
 def token_list(request: HttpRequest) -> HttpResponse:
+    person = _person(request)
     if request.method != "POST":
-        return _page(request, TokenForm())
-    form = TokenForm(request.POST)
-    made = form.issue(_person(request), Actor.of(request))
+        return _page(request, TokenForm(person))
+    form = TokenForm(person, request.POST)
+    made = form.issue(person, Actor.of(request))
     if made is None:
         return _page(request, form, status=422)
     token, text = made
     curl = f'curl {settings.PUBLIC_URL}/api/v1/me -H "Authorization: Bearer $TOKEN"'  # never the value, as in jobs/curl.py
     client = f"pip install {settings.PUBLIC_URL}/client.tar.gz\ntpu-panel login {settings.PUBLIC_URL}"
-    return _page(request, TokenForm(), status=201, made=token, text=text, curl=curl, client=client)
+    return _page(request, TokenForm(person), status=201, made=token, text=text, curl=curl, client=client)
 
 
 @login_required

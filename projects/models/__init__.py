@@ -2,6 +2,7 @@
 
 from projects.models.audit import AuditEntry
 from projects.models.idempotency import IdempotencyKey
+from projects.models.invitations import Invitation, Standing
 from projects.models.profiles import Profile
 from projects.models.secrets import Secret, secret_name
 from projects.models.teams import Membership, Project, Role, Team, slug
@@ -11,11 +12,13 @@ __all__ = [
     "ApiToken",
     "AuditEntry",
     "IdempotencyKey",
+    "Invitation",
     "Membership",
     "Profile",
     "Project",
     "Role",
     "Secret",
+    "Standing",
     "Team",
     "secret_name",
     "slug",

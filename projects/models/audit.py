@@ -8,7 +8,7 @@ from django.conf import settings
 from django.core.serializers.json import DjangoJSONEncoder
 from django.db import models
 
-from projects.models.teams import Project
+from projects.models.teams import Project, Team
 
 
 class AuditQuerySet(models.QuerySet["AuditEntry"]):
@@ -34,6 +34,7 @@ class AuditEntry(models.Model):
     user_name = models.CharField(max_length=150)  # "": the panel itself
     token_id = models.BigIntegerField(null=True)  # of the ApiToken used; null: a page
     project = models.ForeignKey(Project, null=True, on_delete=models.SET_NULL, related_name="audit_entries")
+    team = models.ForeignKey(Team, null=True, on_delete=models.SET_NULL, related_name="audit_entries")  # whose admins may read it
     subject_kind = models.CharField(max_length=30)
     subject_id = models.CharField(max_length=200)
     subject_title = models.CharField(max_length=300)
@@ -42,7 +43,10 @@ class AuditEntry(models.Model):
     objects = AuditQuerySet.as_manager()
 
     class Meta:
-        indexes = [models.Index(fields=["project", "-id"], name="audit_of_a_project")]  # read newest first
+        indexes = [  # read newest first
+            models.Index(fields=["project", "-id"], name="audit_of_a_project"),
+            models.Index(fields=["team", "-id"], name="audit_of_a_team"),
+        ]
 
     def __str__(self) -> str:
         return f"{self.verb} {self.subject_kind}:{self.subject_id} by {self.user_name}"

@@ -18,6 +18,16 @@ class Role(models.TextChoices):
     ADMIN = "admin", _("admin")
 
 
+class TeamQuerySet(models.QuerySet["Team"]):
+    def visible_to(self, user) -> TeamQuerySet:
+        """Teams that `user` is a member of; all of them for a superuser."""
+        return self if user.is_superuser else self.filter(memberships__user=user)
+
+    def locked(self, pk: int) -> Team:
+        """Held by whoever changes who is in the team, or as what: before any other row."""
+        return self.select_for_update().get(pk=pk)
+
+
 class Team(models.Model):
     """People who share projects; the owner of quotas and budgets."""
 
@@ -25,12 +35,17 @@ class Team(models.Model):
     name = models.CharField(max_length=100)
     created_at = models.DateTimeField(auto_now_add=True)
 
+    objects = TeamQuerySet.as_manager()
+    role: str | None  # of who asks, where teams.py has read it; the counts, too
+    member_count: int
+    project_count: int
+
     def __str__(self) -> str:
         return self.slug
 
 
 class Membership(models.Model):
-    """A person's role in a team."""
+    """A person's role in a team. Made and ended in members.py alone."""
 
     team = models.ForeignKey(Team, on_delete=models.CASCADE, related_name="memberships")
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="memberships")

@@ -23,6 +23,8 @@ class ApiToken(models.Model):
     expires_at = models.DateTimeField(null=True)  # null: never
     last_used_at = models.DateTimeField(null=True)  # to a minute
     revoked_at = models.DateTimeField(null=True)
+    # The token that issued it, which it does not outlive; null: a person at a page, or at the command line.
+    parent = models.ForeignKey("self", null=True, on_delete=models.CASCADE, related_name="children")
 
     class Meta:
         constraints = [models.CheckConstraint(condition=models.Q(scope__in=SCOPES), name="token_scope_known")]

@@ -5,15 +5,18 @@ from __future__ import annotations
 import itertools
 import json
 import re
+from datetime import timedelta
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from django.conf import settings as panel
+from django.contrib.auth.models import User
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.db import transaction
 from django.http import HttpResponse
 from django.test import Client
+from django.utils import timezone
 
 from clusters import enrolment, hosts, scheduling, wheel
 from clusters.models import EnrolmentToken, Host
@@ -34,11 +37,11 @@ from controlpanel.access_table import (
 from jobs import log_stream, services
 from monitoring import door as websocket_door
 from monitoring import subjects
-from projects import secrets
+from projects import invitations, secrets
 from projects.access import RIGHTS
 from projects.actors import SCOPES, Actor
 from projects.errors import NotFound, Unauthorized
-from projects.models import Role
+from projects.models import Invitation, Role, Team
 from tests.clusters import steps
 from tests.clusters.test_archives import a_zip
 from tests.factories import NOON, PASSWORD, a_cluster, a_definition, a_host, a_job, a_member, a_project, a_team, a_token, a_user
@@ -71,6 +74,8 @@ def world(db, settings, tmp_path, monkeypatch) -> SimpleNamespace:
     a_definition(project=project, by=member, title=f"{MARK} definition")
     scheduling.schedule(now=NOON)
     steps.claim(job.workload)
+    leaver, guests = a_member(team=team, username="leaver"), a_team(slug="guests", name="Guests")
+    invitation, _text = an_invitation(team, operator)
     token, _text = a_token(user=member, name=f"{MARK} token", scope="read")
     secrets.put(project=project, name="KEY", value="a-secret-value", by=Actor(user=operator))
     enrolment.issue(cluster=cluster, by=Actor(user=operator), now=NOON)
@@ -81,7 +86,10 @@ def world(db, settings, tmp_path, monkeypatch) -> SimpleNamespace:
         idle=idle,
         file=steps.a_file(job.workload, "a/b.bin", size=7),
         token=token,
-        invitation=EnrolmentToken.objects.get(),
+        invitation=invitation,
+        link=an_invitation(guests, operator)[1],
+        leaver_token=a_token(user=leaver)[0],
+        enrolment=EnrolmentToken.objects.get(),
         people={
             NOBODY: None,
             STRANGER: a_user(),
@@ -94,17 +102,29 @@ def world(db, settings, tmp_path, monkeypatch) -> SimpleNamespace:
     )
 
 
+def an_invitation(team: Team, user: User) -> tuple[Invitation, str]:
+    now = timezone.now()
+    return invitations.create(
+        team=team, role="member", expires_at=now + timedelta(days=1), most_uses=9, by=Actor(user=user), now=now
+    )
+
+
 # -- What stands for what in an address, and what is sent -------------------------------------------------------------
 
 
 def address(route: str, world: SimpleNamespace) -> str:
     """The route with the team's own things in it."""
     for part, value in {
+        "teams/<str:slug>": "teams/vision",
+        "members/<str:username>": "members/leaver",
+        "invitations/<int:number>": f"invitations/{world.invitation.pk}",
+        "invitations/<str:text>": f"invitations/{world.link}",
+        "teams/vision/tokens/<int:token_id>": f"teams/vision/tokens/{world.leaver_token.pk}",
         "projects/<str:slug>": "projects/vit",
         "definitions/<str:project>/<str:slug>": "definitions/vit/command",
         "versions/<int:number>": "versions/1",
         "jobs/<int:number>": f"jobs/{world.job.pk}",
-        "hosts/new/<int:number>": f"hosts/new/{world.invitation.pk}",
+        "hosts/new/<int:number>": f"hosts/new/{world.enrolment.pk}",
         "host_id>/retirement": f"host_id>/retirement of {world.idle.pk}",
         "clusters/<str:name>": "clusters/local",
         "secrets/<str:name>": "secrets/KEY",
@@ -145,7 +165,22 @@ WORDING = {
     "resources": {"accelerator": "cpu", "chips": 1},
 }
 EDITED = {"project": "vit", "view": "json", "base": "2", "key": "a-key", "text": json.dumps(WORDING), "note": ""}
+PLACE = {"new-slug": "own", "new-name": "Own"}
+GOOD = {"username": "newcomer", "password": "correct horse battery"}
 BODIES: dict[str, Any] = {
+    "POST /teams": PLACE,
+    "POST /teams/<str:slug>": {"name-name": "Seeing"},
+    "POST /teams/<str:slug>/members/<str:username>": {"role": "viewer"},
+    "POST /teams/<str:slug>/invitations": {"invitation-role": "member", "invitation-days": "7", "invitation-most_uses": "1"},
+    "POST /teams/<str:slug>/projects": PLACE,
+    "POST /projects/<str:slug>/name": {"name": "Own"},
+    "POST /invitations/<str:text>": GOOD,
+    "POST /api/v1/teams": {"slug": "own", "name": "Own"},
+    "POST /api/v1/teams/<str:slug>/invitations": {"role": "member"},
+    "POST /api/v1/teams/<str:slug>/projects": {"slug": "own"},
+    "PATCH /api/v1/teams/<str:slug>": {"name": "Seeing"},
+    "PATCH /api/v1/teams/<str:slug>/members/<str:username>": {"role": "viewer"},
+    "PATCH /api/v1/projects/<str:slug>": {"name": "Own"},
     "POST /seen": {"until": "2026-03-01T12:00:00+00:00"},
     "POST /sign-in": {"username": "member", "password": PASSWORD},
     "POST /tokens": {"name": "n", "scope": "read", "days": ""},
@@ -186,6 +221,8 @@ def knock(world: SimpleNamespace, door: Door, who: str, scope: str = "admin") ->
     elif user:
         client.force_login(user)
     sent = {"project": "vit"} if door.asks and door.method == "GET" else BODIES.get(str(door), {})
+    if door.route == "api/v1/invitations/acceptance":
+        sent = {"invitation": world.link}
     sent = json.loads(json.dumps(sent).replace('"JOB"', str(world.job.pk)))
     query = QUERIES.get(door.route, "").replace("JOB", str(world.job.pk))
     path = address(door.route, world) + (f"?{query}" if query else "")

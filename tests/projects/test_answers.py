@@ -136,6 +136,9 @@ def test_what_django_denies_is_answered_in_the_askers_way(visitor):
 def test_a_form_that_is_not_ours_is_refused_in_the_askers_way():
     strict = Client(enforce_csrf_checks=True)
     answer = strict.post("/posts")
+    assert (answer.status_code, answer.content.decode().split("|")[:2]) == (403, ["403", "no-cookie"])
+    strict.cookies["csrftoken"] = "x" * 32
+    answer = strict.post("/posts")
     assert (answer.status_code, answer.content.decode().split("|")[:2]) == (403, ["403", "csrf"])
     answer = strict.post("/api/posts")
     assert (answer.status_code, answer.json()["code"]) == (403, "csrf")

@@ -2,9 +2,9 @@ import pytest
 
 from projects import services
 from projects.actors import Actor
-from projects.errors import Invalid, NotFound
-from projects.models import AuditEntry, Membership, Project, Team
-from tests.factories import a_team, a_token, a_user
+from projects.errors import Invalid
+from projects.models import AuditEntry, Project, Team
+from tests.factories import a_team, a_user
 
 pytestmark = pytest.mark.django_db
 
@@ -61,35 +61,33 @@ def test_a_slug_that_is_taken_is_refused_even_when_another_was_quicker(by, monke
     assert (Team.objects.count(), Project.objects.count(), len(audited())) == (2, 1, 1)
 
 
-def test_a_member_is_added_and_given_another_role(by):
-    team, user = a_team(slug="vision"), a_user(username="ada")
-    services.add_member(team=team, user=user, role="viewer", by=by)
-    services.add_member(team=team, user=user, role="admin", by=by)
-    services.add_member(team=team, user=user, role="admin", by=by)
-    assert list(Membership.objects.values_list("team", "user", "role")) == [(team.pk, user.pk, "admin")]
-    assert audited() == [
-        ("member.add", "vision", {"user": "ada", "role": "viewer", "was": ""}),
-        ("member.add", "vision", {"user": "ada", "role": "admin", "was": "viewer"}),
+def test_a_name_is_changed_and_the_slug_stays(by):
+    project = services.create_project(team=a_team(slug="vision"), slug="vit", name="ViT", by=by)
+    services.rename_project(project=project, name="  Vision 视觉 رؤية ", by=by)
+    services.rename_team(team=project.team, name="Seeing", by=by)
+    services.rename_team(team=project.team, name="Seeing", by=by)
+    assert Project.objects.values_list("slug", "name", "team__slug", "team__name").get() == (
+        "vit",
+        "Vision 视觉 رؤية",
+        "vision",
+        "Seeing",
+    )
+    assert audited()[1:] == [
+        ("project.rename", "vit", {"was": "ViT", "name": "Vision 视觉 رؤية"}),
+        ("team.rename", "vision", {"was": "A team", "name": "Seeing"}),
     ]
 
 
-def test_an_unknown_role_is_refused(by):
-    with pytest.raises(Invalid) as wrong:
-        services.add_member(team=a_team(), user=a_user(), role="owner", by=by)
-    assert list(wrong.value.fields) == ["role"]
-    assert not Membership.objects.exists() and audited() == []
-
-
-def test_who_is_removed_is_out_of_that_team_and_keeps_their_tokens(by):
-    team, other, user = a_team(slug="vision"), a_team(slug="speech"), a_user(username="ada")
-    token, _text = a_token(user=user)
-    for one in (team, other):
-        services.add_member(team=one, user=user, role="member", by=by)
-    services.remove_member(team=team, user=user, by=by)
-    assert list(Membership.objects.values_list("team__slug", flat=True)) == ["speech"]
-    assert audited()[-1] == ("member.remove", "vision", {"user": "ada", "was": "member"})
-    token.refresh_from_db()
-    assert token.revoked_at is None
-    with pytest.raises(NotFound):
-        services.remove_member(team=team, user=user, by=by)
-    assert len(audited()) == 4
+@pytest.mark.parametrize(
+    "name", ["", "   ", "x" * 101, "x" * 1_000_000, "a\0b"], ids=["none", "blank", "long", "megabyte", "nul"]
+)
+def test_a_name_that_is_none_changes_nothing(by, name):
+    project = services.create_project(team=a_team(slug="vision"), slug="vit", name="ViT", by=by)
+    for rename in (
+        lambda: services.rename_project(project=project, name=name, by=by),
+        lambda: services.rename_team(team=project.team, name=name, by=by),
+    ):
+        with pytest.raises(Invalid) as wrong:
+            rename()
+        assert list(wrong.value.fields) == ["name"]
+    assert (project.name, Project.objects.get().name, len(audited())) == ("ViT", "ViT", 1)

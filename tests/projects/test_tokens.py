@@ -6,9 +6,9 @@ from django.utils import timezone
 
 from projects import tokens
 from projects.actors import Actor
-from projects.errors import Forbidden, Invalid
-from projects.models import ApiToken, AuditEntry
-from tests.factories import a_token, a_user
+from projects.errors import Forbidden, Invalid, Unauthorized
+from projects.models import ApiToken, AuditEntry, Membership
+from tests.factories import a_member, a_team, a_token, a_user
 
 pytestmark = [pytest.mark.django_db, pytest.mark.urls("tests.projects.doors")]
 
@@ -159,3 +159,55 @@ def test_without_a_token_the_session_counts_and_without_both_nobody(client):
     assert (answer.status_code, answer.json()["code"], answer["WWW-Authenticate"]) == (401, "not-signed-in", "Bearer")
     client.force_login(a_user(username="ada"))
     assert client.get("/api/v1/me", headers={"Authorization": "Basic eDp5"}).json()["scope"] == "admin"
+
+
+# -- Tokens that tokens issue ---------------------------------------------------------------------------------
+
+
+def child_of(token, *, expires_at=None):
+    by = Actor(user=token.user, scope=token.scope, token_id=token.pk)
+    return tokens.issue(user=token.user, name="child", scope="read", expires_at=expires_at, by=by)
+
+
+def test_a_token_does_not_outlive_the_one_that_issued_it():
+    soon = timezone.now() + minutes(60)
+    parent, _text = a_token(expires_at=soon)
+    assert child_of(parent)[0].expires_at == soon
+    assert child_of(parent, expires_at=soon - minutes(1))[0].expires_at == soon - minutes(1)
+    with pytest.raises(Invalid) as wrong:
+        child_of(parent, expires_at=soon + minutes(1))
+    assert list(wrong.value.fields) == ["expires_at"]
+    assert child_of(a_token()[0])[0].expires_at is None
+
+
+def test_a_token_is_revoked_with_the_one_that_issued_it():
+    parent, _text = a_token()
+    child, text = child_of(parent)
+    grandchild, other_text = child_of(child)
+    sibling, kept = a_token(user=parent.user)
+    tokens.revoke(token=parent, by=Actor(user=parent.user))
+    assert [tokens.find(one, NOON) for one in (text, other_text, kept)] == [None, None, sibling]
+    audited = AuditEntry.objects.filter(verb="token.revoke").order_by("pk").values_list("subject_id", flat=True)
+    assert list(audited) == [str(parent.pk), str(child.pk), str(grandchild.pk)]
+
+
+def test_a_token_that_was_revoked_meanwhile_issues_none():
+    parent, _text = a_token()
+    tokens.revoke(token=parent, by=Actor(user=parent.user))
+    with pytest.raises(Unauthorized):
+        child_of(parent)
+    assert ApiToken.objects.count() == 1
+
+
+@pytest.mark.parametrize(
+    ("role", "scopes"), [("viewer", "read"), ("member", "read launch"), ("admin", "read launch admin"), ("", "read")]
+)
+def test_a_person_has_use_for_the_scopes_that_their_roles_allow(role, scopes):
+    user = a_member(role=role) if role else a_user()
+    assert tokens.scopes_of(user) == scopes.split()
+
+
+def test_the_greatest_role_counts_and_an_operators_is_all():
+    ada = a_member(role="viewer")
+    Membership.objects.create(team=a_team(), user=ada, role="admin")
+    assert tokens.scopes_of(ada) == tokens.scopes_of(a_user(is_superuser=True)) == ["read", "launch", "admin"]

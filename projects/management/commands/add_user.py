@@ -8,7 +8,7 @@ from django.contrib.auth.models import User
 from django.core.management.base import BaseCommand, CommandError
 from django.db import IntegrityError, transaction
 
-from projects import services
+from projects import members
 from projects.actors import operator
 from projects.management import said_as_errors
 from projects.models import Role, Team
@@ -28,7 +28,7 @@ class Command(BaseCommand):
             raise CommandError(f"There is no team {team}; there is {', '.join(Team.objects.values_list('slug', flat=True))}.")
         with transaction.atomic(), said_as_errors():
             person, password = _person(user)
-            services.add_member(team=found, user=person, role=role, by=operator())
+            members.add(team=found, user=person, role=role, by=operator())
         self.stdout.write(f"{user} is {role} of {team}.")
         if password:
             self.stdout.write(f"Sign in as {user} with the password {password}  (shown once)")
