@@ -35,23 +35,24 @@ def record(
 
     Raises RuntimeError outside a transaction: change and entry stand or fall together.
     """
-    entry = _entry(verb, by, subject, project, of_team, data)
+    entry = _entry(verb, by, subject, data, project=project, of_team=of_team)
     entry.save()
     return entry
 
 
 def record_many(verb: str, *, by: Actor, subjects: Iterable[tuple[Subject, Project]], **data: Any) -> None:
     """The same for many subjects, each with its project: an entry each, in one query."""
-    AuditEntry.objects.bulk_create([_entry(verb, by, subject, project, None, data) for subject, project in subjects])
+    AuditEntry.objects.bulk_create([_entry(verb, by, subject, data, project=project) for subject, project in subjects])
 
 
 def _entry(
     verb: str,
     by: Actor,
     subject: Subject | tuple[str, str, str] | None,
-    project: Project | None,
-    of_team: Team | None,
     data: dict[str, Any],
+    *,
+    project: Project | None,
+    of_team: Team | None = None,
 ) -> AuditEntry:
     if not transaction.get_connection().in_atomic_block:
         raise RuntimeError(f"audit.record({verb!r}) outside a transaction")
