@@ -2,6 +2,7 @@
 // the list while something is picked. What is picked stays so when the list is drawn anew, also where its row has left.
 import { behave } from "panel/behaviour";
 
+const MOST_COMPARED = 8; // jobs/comparison.py
 const picked = new Set(); // numbers, as texts
 let isAll = false; // all that the filter lets through
 let last = null; // where a range begins
@@ -41,6 +42,7 @@ function show() {
   bar.querySelector("[data-selection-filter]").disabled = !isAll;
   bar.querySelector("[data-selection-count]").textContent = isAll ? bar.dataset.allWords : bar.dataset.words.replace("%s", picked.size);
   bar.querySelector("[data-selection-all]").hidden = isAll || !here.length || here.some(({ checked }) => !checked);
+  bar.querySelector("[data-selection-compare]").disabled = isAll || picked.size < 2 || picked.size > MOST_COMPARED;
   bar.toggleAttribute("data-on", isAll || picked.size > 0);
   const all = document.querySelector("[data-pick-all]");
   if (!all) return;
