@@ -1,4 +1,5 @@
-"""100,000 points of 10 names: from a JSON-lines file to stored chunks (host and panel timed apart), and out again as buckets.
+"""100,000 points of 10 names: from a JSON-lines file to stored chunks (host and panel timed apart), and out again as buckets;
+a million points of one name, whole and zoomed; and a page and a search of 10,000 names.
 
     python -m benchmarks.metrics
 
@@ -13,12 +14,14 @@ import os
 import sqlite3
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 from uuid import uuid4
 
 NAMES = [f"metric/{i}" for i in range(10)]
 STEPS = 10_000
 BUCKETS = 1000
+MANY_POINTS = 1_000_000
 
 
 def main() -> None:
@@ -77,6 +80,7 @@ def measure(folder: Path) -> dict[str, float]:
     (found,) = metrics.read(subject, NAMES[0], buckets=BUCKETS)
     out_s = time.perf_counter() - began
     raw_s = baseline(folder / "plain.sqlite3")
+    long, many = long_series(), many_names()
     return {
         "points": points,
         "host_points_a_second": round(points / host_s),
@@ -84,9 +88,54 @@ def measure(folder: Path) -> dict[str, float]:
         "bytes_a_point": round(stored / points, 1),
         "out_buckets": len(found.buckets),
         "out_ms": round(out_s * 1000, 1),
+        **long,
+        **many,
         "plain_rows_a_second": round(points / raw_s),
         "ratio_store_to_plain_rows": round(raw_s / panel_s, 2),
     }
+
+
+def long_series() -> dict[str, float]:
+    """Milliseconds for the buckets of a million points, and of a thousandth of them."""
+    from monitoring import metrics, subjects
+    from monitoring.metric_chunks import Columns
+
+    subject = subjects.ensure(kind="job", key="2", title="benchmark")
+    steps, workload_id = range(MANY_POINTS), uuid4()
+    metrics.append(subject, {"loss": Columns(steps, steps, [noisy(0, step) for step in steps])}, workload_id=workload_id)
+    asked = {
+        "million_points_ms": {},
+        "million_points_log_ms": {"is_log": True},
+        "million_points_relative_ms": {"by": "relative"},
+        "million_points_zoomed_ms": {"start": MANY_POINTS // 2, "end": MANY_POINTS // 2 + MANY_POINTS // 1000},
+    }
+    return {
+        name: milliseconds(lambda how=how: metrics.read(subject, "loss", buckets=BUCKETS, **how)) for name, how in asked.items()
+    }
+
+
+def many_names() -> dict[str, float]:
+    from monitoring import metric_charts, subjects
+    from monitoring.models import MetricSeries
+
+    subject = subjects.ensure(kind="job", key="3", title="benchmark")
+    workload_id = uuid4()
+    rows = [MetricSeries(subject=subject, workload_id=workload_id, name=f"layer_{n}/norm_{n}") for n in range(10_000)]
+    MetricSeries.objects.bulk_create(rows)
+    return {
+        "page_of_10000_names_ms": milliseconds(lambda: metric_charts.find(subject, {})),
+        "search_of_10000_names_ms": milliseconds(lambda: metric_charts.find(subject, {"q": "layer 777"})),
+    }
+
+
+def milliseconds(do: Callable[[], object]) -> float:
+    """The least of three times."""
+    times = []
+    for _ in range(3):
+        began = time.perf_counter()
+        do()
+        times.append(time.perf_counter() - began)
+    return round(min(times) * 1000, 1)
 
 
 def baseline(path: Path) -> float:

@@ -6,6 +6,8 @@ import math
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
+from itertools import islice
+from operator import gt
 from typing import Any
 
 from monitoring.metric_chunks import Columns
@@ -38,7 +40,7 @@ def bucketed(
     in order first.
     """
     xs, values = xs_of(points, by=by, origin=origin), points.values
-    if any(xs[i] > xs[i + 1] for i in range(len(xs) - 1)):
+    if any(map(gt, xs, islice(xs, 1, None))):
         order = sorted(range(len(xs)), key=xs.__getitem__)  # stable: of equal x the later stays last
         xs, values = [xs[i] for i in order], [values[i] for i in order]
     if is_log:

@@ -60,9 +60,15 @@ def read_packed(data: bytes) -> Columns:
 
     plain = ZstdDecompressor().decompress(data)
     count = len(plain) // RECORD_BYTES
-    steps = array("q", accumulate(_unplaned(plain[: 8 * count]), _wrapped_sum))
-    walls = array("q", accumulate(_unplaned(plain[8 * count : 16 * count]), _wrapped_sum))
+    steps, walls = _sums(_unplaned(plain[: 8 * count])), _sums(_unplaned(plain[8 * count : 16 * count]))
     return Columns(steps, walls, _array("d", plain[16 * count :]))
+
+
+def _sums(differences: array[int]) -> array[int]:
+    try:
+        return array("q", accumulate(differences))
+    except OverflowError:  # two far steps
+        return array("q", accumulate(differences, _wrapped_sum))
 
 
 def _differences(numbers: Sequence[int]) -> Iterable[int]:

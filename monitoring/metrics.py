@@ -7,6 +7,7 @@ came; a series' `head` is how many there are, and a listener's position.
 from __future__ import annotations
 
 import math
+from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -190,14 +191,12 @@ def _points(row: MetricSeries, *, by: str, start: int | None, end: int | None) -
         chunks = chunks.filter(**{f"greatest_{field}__gte": start})
     if end is not None:
         chunks = chunks.filter(**{f"least_{field}__lte": end})
-    steps: list[int] = []
-    walls: list[int] = []
-    values: list[float] = []
+    steps, walls, values = array("q"), array("q"), array("d")
     for chunk in chunks.order_by("start"):
         points = _read(chunk)
-        steps += points.steps
-        walls += points.walls
-        values += points.values
+        steps.extend(points.steps)
+        walls.extend(points.walls)
+        values.extend(points.values)
     return Columns(steps, walls, values)
 
 

@@ -11,9 +11,9 @@
 // the key 0 shows all again. chart_plot.js draws one chart and says how to use it alone.
 import { behave } from "panel/behaviour";
 import { ChartLook } from "panel/chart_look";
-import { Panel } from "panel/chart_panel";
+import { MOST_NAMES, Panel } from "panel/chart_panel";
 import { Source } from "panel/chart_source";
-import { extentOf } from "panel/metrics";
+import { extentOf, lineName } from "panel/metrics";
 
 const EVERY_MS = 1000;
 const MORE_EVERY_MS = 10_000; // where there are more names than are shown
@@ -32,6 +32,7 @@ const HOST_COLOURS = { "": 1, used: 1, total: 2, free: 3, received: 1, sent: 2 }
 
 class Charts {
   panels = new Map(); // title -> Panel
+  charts = new Map(); // title -> {title, is_sampled, names}
   colours = new Map(); // line's name -> number of its colour
   marks = []; // of all sources, each with its source
   ranges = {}; // axis -> [start, end] of a zoom
@@ -103,8 +104,9 @@ class Charts {
     if (this.hasEnded || q !== this.q || pages !== this.pages || answers.includes(null)) return;
     this.behind = Math.max(0, Date.now() - Math.max(0, ...answers.map((answer) => answer.last_ms ?? 0)));
     this.hasMore = answers.some((answer) => answer.next_cursor);
+    const charts = (this.charts = merged(answers));
     this.met();
-    const charts = merged(answers);
+    this.giveColours();
     for (const [title, panel] of this.panels) if (!charts.has(title)) this.drop(title, panel);
     for (const [title, chart] of charts) {
       if (!this.panels.has(title)) this.add(title);
@@ -120,7 +122,21 @@ class Charts {
     this.known = attempts;
     if (before === now) return;
     this.forgetColours(); // as a fresh load would give them
+    this.giveColours();
     this.redraw();
+  }
+
+  /** In the order of the charts, whichever is drawn first: the same on each load. Other ranks' lines come after these. */
+  giveColours() {
+    for (const { names } of this.charts.values()) {
+      for (const source of this.sources) {
+        for (const { line: word } of names.slice(0, MOST_NAMES)) {
+          for (const attempt of [...(source.attempts.size ? source.attempts : [null])].sort((a, b) => a - b)) {
+            this.colourOf(this.wordOf(lineName({ source: source.word, word, attempt, rank: 0, attempts: source.attempts.size })));
+          }
+        }
+      }
+    }
   }
 
   add(title) {

@@ -70,3 +70,21 @@ def test_buckets_hold_each_point_of_the_range_once(points, buckets, start, end):
         assert min(b.least for b in found) == min(inside)
         assert max(b.greatest for b in found) == max(inside)
         assert math.isclose(sum(b.mean * b.count for b in found), math.fsum(inside), rel_tol=1e-9, abs_tol=1e-3)
+
+
+def test_on_a_relative_axis_x_counts_from_the_origin():
+    found = bucketed(of([1.0, 2.0, 3.0]), by="relative", start=0, end=2000, buckets=10, origin=1000)
+    assert [(b.x, b.last) for b in found] == [(0, 2.0), (1000, 3.0)]
+
+
+def test_on_a_logarithmic_axis_buckets_grow_with_x_and_what_is_below_one_is_left_out():
+    found = bucketed(of([float(i) for i in range(1001)]), by="step", start=0, end=1000, buckets=3, is_log=True)
+    assert [(b.x, b.count) for b in found] == [(10, 10), (100, 90), (1000, 900)]
+
+
+@given(st.lists(st.integers(-10, 10**12), min_size=1, max_size=200), st.integers(1, 20))
+def test_on_a_logarithmic_axis_each_point_is_in_one_bucket(steps, buckets):
+    steps = sorted(steps)
+    found = bucketed(of([1.0] * len(steps), steps), by="step", start=steps[0], end=steps[-1], buckets=buckets, is_log=True)
+    assert sum(b.count for b in found) == sum(step >= 1 for step in steps)
+    assert len(found) <= max(buckets, 0)
