@@ -28,10 +28,9 @@ ROWS_A_PIECE = 1000
 @require_GET
 def audit_page(request: HttpRequest) -> HttpResponse:
     by = Actor.of(request)
-    teams = audit_listing.teams_of(by)
     wanted, found, cursor = audit_listing.page(request.GET, by)
     context = {
-        "teams": teams,
+        "teams": audit_listing.teams_of(by),
         "wanted": wanted,
         "entries": found,
         "nouns": audit_listing.NOUNS,
@@ -48,7 +47,6 @@ def audit_csv(request: HttpRequest) -> StreamingHttpResponse:
     """All that the page would show page by page, newest first, read as it is taken."""
     by = Actor.of(request)
     wanted = Wanted.from_query(request.GET)
-    audit_listing.teams_of(by)
     name = f"audit-{timezone.now():%Y-%m-%d}.csv"
     return StreamingHttpResponse(
         _lines(wanted, by, _piece(wanted, by, None)),
