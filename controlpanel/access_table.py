@@ -37,7 +37,7 @@ class Door:
     needs: str
     then: int = 200
     scope: str = ""  # the least that the API asks of a token; "": as the right has it
-    asks: str = ""  # the parameter of the query, or the field of the body, that names the project; "": the address does
+    asks: str = ""  # the parameter of the query, or the field of the body, that names the project or team; "": the address
 
     @property
     def is_of_api(self) -> bool:
@@ -72,6 +72,8 @@ DOORS = [
         teams/<str:slug>                                                 | team.view
         teams/<str:slug>/tokens                                          | team.oversee
         invitations/<str:text>                                           | anyone
+        audit                                                            | team.oversee     |     | team
+        audit.csv                                                        | team.oversee     |     | team
         hosts                                                            | who is signed in
         hosts/new                                                        | an operator
         hosts/new/reach                                                  | an operator
@@ -98,6 +100,7 @@ DOORS = [
         api/v1/teams/<str:slug>/invitations                              | team.oversee
         api/v1/teams/<str:slug>/tokens                                   | team.oversee
         api/v1/teams/<str:slug>/projects                                 | team.view
+        api/v1/audit                                                     | team.oversee     |     | team
         api/v1/projects                                                  | who is signed in
         api/v1/projects/<str:slug>                                       | project.view
         api/v1/projects/<str:slug>/secrets                               | project.view
@@ -288,8 +291,8 @@ HEAD = """# Who may what
 
 Drawn from `controlpanel/access_table.py`, which a test walks as each of these people; `make docs` draws it again. "yes": allowed.
 "sign in": a page sends to the sign-in, the API answers 401. 403: may see it but not do this. 404: it does not exist, or not for
-who asks; the answer is the same. A stranger is signed in and in no team; an operator is a superuser. "of" is how the project is
-named where the address does not say it. What lists show is of one's own teams only.
+who asks; the answer is the same. A stranger is signed in and in no team; an operator is a superuser. "of" is how the project or
+team is named where the address does not say it. What lists show is of one's own teams only.
 """
 RIGHTS_HEAD = """## Rights
 

@@ -12,7 +12,7 @@ from django.db import transaction
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from projects import audit, tokens
+from projects import audit, texts, tokens
 from projects.actors import Actor
 from projects.errors import Conflict, Invalid, NotFound
 from projects.models import Invitation, Membership, Role, Team
@@ -79,8 +79,9 @@ def deactivate(*, user: User, by: Actor) -> None:
 
 def get_member(team: Team, username: str) -> Membership:
     """Raises NotFound: the same whether there is such a person or not."""
-    found = Membership.objects.select_related("user", "team").filter(team=team, user__username=username).first()
-    if found is None or "\0" in username:
+    rows = Membership.objects.select_related("user", "team").filter(team=team, user__username=username)
+    found = rows.first() if texts.is_readable(username) else None
+    if found is None:
         raise NotFound("no-such-member", _("%(name)s is not in this team.") % {"name": username})
     return found
 

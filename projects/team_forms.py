@@ -52,9 +52,7 @@ class InvitationForm(Refusable):
     prefix = "invitation"
     role = forms.ChoiceField(label=_("They become"), choices=ROLE_WORDS, initial=Role.MEMBER.value)
     days = forms.ChoiceField(label=_("Expires"), choices=DAYS, initial="7")
-    most_uses = forms.IntegerField(
-        label=_("Good for"), help_text=_("people"), initial=1, min_value=1, max_value=MOST_USES, widget=forms.NumberInput()
-    )
+    most_uses = forms.IntegerField(label=_("For people"), initial=1, min_value=1, max_value=MOST_USES, widget=forms.NumberInput())
     address = forms.CharField(
         label=_("Only for the address"),
         help_text=_("May stay empty; else one person, whose account has this mail address."),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import path
 
-from projects import api, invitation_views, team_api, team_views, token_views, views
+from projects import api, audit_api, audit_views, invitation_views, team_api, team_views, token_views, views
 
 urlpatterns = [
     path("sign-in", views.SignIn.as_view(), name="sign-in"),
@@ -19,6 +19,8 @@ urlpatterns = [
     path("teams/<str:slug>/invitations/<int:number>/revocation", team_views.revoke_invitation, name="team-invitation-revocation"),
     path("teams/<str:slug>/tokens", team_views.token_list, name="team-tokens"),
     path("teams/<str:slug>/tokens/<int:token_id>/revocation", team_views.revoke_token, name="team-token-revocation"),
+    path("audit", audit_views.audit_page, name="audit"),
+    path("audit.csv", audit_views.audit_csv, name="audit-csv"),
     path("invitations/<str:text>", invitation_views.invitation_page, name="invitation"),
 ]
 
@@ -35,6 +37,7 @@ api_urlpatterns = [
     path("teams/<str:slug>/tokens", team_api.TeamTokens.as_view()),
     path("teams/<str:slug>/tokens/<int:token_id>", team_api.OneTeamToken.as_view()),
     path("invitations/acceptance", team_api.Acceptances.as_view()),
+    path("audit", audit_api.Audit.as_view()),
     path("projects", api.Projects.as_view()),
     path("projects/<str:slug>/secrets", api.Secrets.as_view()),
     path("projects/<str:slug>/secrets/<str:name>", api.OneSecret.as_view()),

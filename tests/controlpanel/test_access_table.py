@@ -165,6 +165,7 @@ WORDING = {
     "resources": {"accelerator": "cpu", "chips": 1},
 }
 EDITED = {"project": "vit", "view": "json", "base": "2", "key": "a-key", "text": json.dumps(WORDING), "note": ""}
+PLACES = {"project": "vit", "team": "vision"}
 PLACE = {"new-slug": "own", "new-name": "Own"}
 GOOD = {"username": "newcomer", "password": "correct horse battery"}
 BODIES: dict[str, Any] = {
@@ -220,7 +221,7 @@ def knock(world: SimpleNamespace, door: Door, who: str, scope: str = "admin") ->
         headers["Authorization"] = f"Bearer {a_token(user=user, scope=scope)[1]}"
     elif user:
         client.force_login(user)
-    sent = {"project": "vit"} if door.asks and door.method == "GET" else BODIES.get(str(door), {})
+    sent = {door.asks: PLACES[door.asks]} if door.asks and door.method == "GET" else BODIES.get(str(door), {})
     if door.route == "api/v1/invitations/acceptance":
         sent = {"invitation": world.link}
     sent = json.loads(json.dumps(sent).replace('"JOB"', str(world.job.pk)))

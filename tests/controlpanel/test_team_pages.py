@@ -205,7 +205,7 @@ def test_an_invitation_that_is_none_is_told_at_its_field(vision, admin, wrong, f
 def test_it_says_who_invites_and_to_what_before_anything_is_done(vision, admin):  # noqa: F811
     path = invited(admin)
     text = " ".join(text_of(Client().get(path)).split())
-    assert "admin invites you to the team Vision, as" in text and ">member</span>" in text
+    assert "admin invites you to the team Vision, as" in text and "<b>member</b>" in text
     assert "no-store" in Client().get(path)["Cache-Control"]
     assert f"/sign-in?next={path}" in text
     assert roles(vision.team) == {"viewer": "viewer", "member": "member", "admin": "admin"}

@@ -51,3 +51,14 @@ def test_what_cannot_be_made_is_said_in_a_sentence_and_nothing_is_made(vision, c
     with pytest.raises(CommandError, match=said):
         call_command(command, *arguments)
     assert (Team.objects.count(), Membership.objects.count()) == (1, 0)
+
+
+def test_a_person_is_shut_out(vision):
+    a_user(username="boss", is_superuser=True)
+    call_command("add_user", "ada", team="vision")
+    call_command("deactivate_user", "ada")
+    assert not User.objects.get(username="ada").is_active
+    for name, said in (("boss", "only operator"), ("nobody", "There is no user nobody")):
+        with pytest.raises(CommandError, match=said):
+            call_command("deactivate_user", name)
+    assert User.objects.get(username="boss").is_active
