@@ -81,6 +81,7 @@ DOORS = [
         hosts/<uuid:host_id>                                             | who is signed in
         jobs                                                             | jobs.view        |     | project
         jobs/cancellations                                               | who is signed in
+        jobs/compare                                                     | jobs.view
         jobs/relaunches                                                  | who is signed in
         jobs/labels                                                      | who is signed in
         jobs/new                                                         | jobs.launch      |     | project

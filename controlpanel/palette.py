@@ -100,6 +100,8 @@ def _pages(by: Actor, sought: str) -> list[Found]:
         Found(_("Definitions"), reverse("definition-list"), icon="file-text"),
         Found(_("New definition"), reverse("definition-new"), icon="plus"),
         Found(_("Clusters"), reverse("host-list"), icon="cpu"),
+        Found(_("Teams"), reverse("team-list"), icon="users"),
+        Found(_("Audit"), reverse("audit"), icon="history"),
         Found(_("API tokens"), reverse("token-list"), icon="key"),
         Found(_("API documentation"), reverse("api-reference"), icon="book"),
     ]

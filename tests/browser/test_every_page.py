@@ -35,6 +35,15 @@ PAGES = {
     "job failed": "/jobs/{failed}",
     "job waiting": "/jobs/{waiting}",
     "job canceled": "/jobs/{canceled}",
+    "job-comparison": "/jobs/compare?jobs={running},{failed}",
+    "job-cancellations": "/jobs/cancellations?job={running}&job={failed}",
+    "job-relaunches": "/jobs/relaunches?job={failed}",
+    "job-labels": "/jobs/labels?job={failed}",
+    "team-list": "/teams",
+    "team": "/teams/first-team",
+    "team-tokens": "/teams/first-team/tokens",
+    "audit": "/audit",
+    "invitation": "/invitations/{invitation}",
     "definition-list": "/definitions",
     "definition-new": "/definitions/new?project=first-project",
     "definition": "/definitions/first-project/digits-tensorflow",
@@ -61,6 +70,14 @@ NO_PAGES = {
     "definition-preview",
     "job-launch-preview",
     "home-seen",
+    "audit-csv",
+    "project-name",
+    "team-invitation-revocation",
+    "team-invitations",
+    "team-member",
+    "team-member-removal",
+    "team-projects",
+    "team-token-revocation",
     "sign-out",
     "token-revocation",
     "job-cancellation",
@@ -112,7 +129,18 @@ def full(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
             "true", name="a name that is as long as it may be, so that it has to give way somewhere", resources={"chips": 64}
         )
         world.wait(canceled, "canceled")
-        yield Scene(world, {"running": running, "failed": failed, "waiting": waiting, "canceled": canceled, "host": host.host_id})
+        invited = world.client.post("teams/first-team/invitations", json={"role": "viewer"}).raise_for_status().json()
+        yield Scene(
+            world,
+            {
+                "running": running,
+                "failed": failed,
+                "waiting": waiting,
+                "canceled": canceled,
+                "host": host.host_id,
+                "invitation": invited["link"].rpartition("/")[2],
+            },
+        )
 
 
 @pytest.fixture(scope="module")

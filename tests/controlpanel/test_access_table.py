@@ -154,6 +154,7 @@ QUERIES = {
     "api/v1/definitions/<str:project>/<str:slug>/comparison": "from=1&to=1",
     "api/v1/hosts/<str:host_id>/metrics/file": "name=load",
     "api/v1/jobs/<int:number>/metrics/file": "name=loss",
+    "jobs/compare": "jobs=JOB",
     **dict.fromkeys(("jobs/cancellations", "jobs/relaunches", "jobs/labels"), "job=JOB"),
 }
 LAUNCH = {"project": "vit", "definition": "command"}
