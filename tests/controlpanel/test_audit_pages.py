@@ -168,6 +168,14 @@ def test_a_file_is_read_piece_by_piece_and_leaves_nothing_out(admin, did, monkey
     assert [row[7] for row in cells(as_(admin).get("/audit.csv"))[1:]] == made[::-1]
 
 
+def test_what_was_done_in_no_team_and_to_nothing_is_shown_to_operators(vision, admin):  # noqa: F811
+    with transaction.atomic():
+        audit.record("host.retire", by=Actor(user=vision.operator), subject=("host", "1f", "tpu-1"))
+        audit.record("cluster.add", by=Actor(user=vision.operator))
+    answer = as_(vision.operator).get("/audit")
+    assert (answer.status_code, len(ids(answer))) == (200, 2)
+
+
 def test_what_a_name_holds_can_do_nothing_to_the_page(admin, did):
     did(title="<script>alert(1)</script> \u202e", reason="<img src=x>")
     text = as_(admin).get("/audit").content.decode()
