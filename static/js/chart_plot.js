@@ -147,7 +147,9 @@ export class Plot {
     ctx.rect(bbox.left, bbox.top, bbox.width, bbox.height);
     ctx.clip();
     if (!smoothing) for (const line of lines) this.#drawReach(plot, line, logY);
-    for (const mark of marks) this.#drawMark(plot, mark, by);
+    const at = ({ x }) => Math.round(plot.valToPos(x / unitOf(by), "x", true));
+    for (const mark of marks) if (mark.kind === "attempt") this.#drawAttempt(plot, at(mark), mark.name);
+    this.#drawCheckpoints(plot, marks.filter(({ kind }) => kind === "checkpoint").map(at));
     ctx.restore();
   }
 
@@ -165,17 +167,22 @@ export class Plot {
     ctx.globalAlpha = 1;
   }
 
-  #drawMark(plot, { x, kind, name }, by) {
-    const { ctx, bbox } = plot;
-    const place = Math.round(plot.valToPos(x / unitOf(by), "x", true));
-    if (!Number.isFinite(place) || place < bbox.left - 1 || place > bbox.left + bbox.width + 1) return;
+  /** Triangles on the axis; where they would stand on one another, thin strokes. */
+  #drawCheckpoints({ ctx, bbox }, places) {
     const ratio = devicePixelRatio;
-    if (kind === "checkpoint") {
-      ctx.fillStyle = this.hear.paint("--muted");
-      const [bottom, half] = [bbox.top + bbox.height, 4 * ratio];
-      triangle(ctx, [place - half, bottom], [place + half, bottom], [place, bottom - 2 * half]);
-      return;
+    const shown = [...new Set(places)].filter((place) => place >= bbox.left && place <= bbox.left + bbox.width).sort((a, b) => a - b);
+    const isDense = shown.some((place, number) => number && place - shown[number - 1] < 9 * ratio);
+    const bottom = bbox.top + bbox.height;
+    ctx.fillStyle = this.hear.paint("--muted");
+    for (const place of shown) {
+      if (isDense) ctx.fillRect(place, bottom - 5 * ratio, ratio, 5 * ratio);
+      else triangle(ctx, [place - 4 * ratio, bottom], [place + 4 * ratio, bottom], [place, bottom - 8 * ratio]);
     }
+  }
+
+  #drawAttempt({ ctx, bbox }, place, name) {
+    if (!(place >= bbox.left && place <= bbox.left + bbox.width)) return;
+    const ratio = devicePixelRatio;
     ctx.strokeStyle = ctx.fillStyle = this.hear.paint("--faint");
     ctx.lineWidth = ratio;
     ctx.setLineDash([4 * ratio, 3 * ratio]);

@@ -38,7 +38,13 @@ def opened(person, number: int) -> Page:
     page = person.open(f"/jobs/{number}")
     expect(chart(page, "loss").locator("canvas")).to_be_visible(timeout=15_000)
     expect(chart(page, "loss").locator("[data-chart-legend]")).to_contain_text("train1")
+    is_live(page)
     return page
+
+
+def is_live(page: Page) -> None:
+    """A page that is left before complains."""
+    expect(page.locator("[data-connection]").first).to_contain_text("live")
 
 
 def asked_of(page: Page) -> list[dict[str, str]]:
@@ -104,6 +110,7 @@ def test_each_axis_is_asked_for_and_the_choice_stays(world, a_person, trained):
         with page.expect_response(lambda answer, value=value: f"by={value}" in answer.url and "loss" in answer.url):
             axis.select_option(value)
     page.reload()
+    is_live(page)
     expect(axis).to_have_value("relative")
     with page.expect_response(lambda answer: "by=step&" in answer.url and "loss" in answer.url):
         axis.select_option("step")
@@ -120,6 +127,7 @@ def test_each_axis_is_asked_for_and_the_choice_stays(world, a_person, trained):
         re.compile(r"train\d[\d.]* \([\d.]+\)")
     )  # smooth (measured)
     page.reload()
+    is_live(page)
     expect(page.get_by_label("Logarithmic axis (not by time)")).to_be_checked()
     expect(page.locator("#chart-look output")).to_have_text("0.90")
 
@@ -249,6 +257,7 @@ def test_charts_fit_their_screen(world, a_person, trained, scheme, width):
     page = person.open(f"/jobs/{trained}")
     chart(page, "loss").scroll_into_view_if_needed(timeout=15_000)
     expect(chart(page, "loss").locator("canvas")).to_be_visible(timeout=15_000)
+    is_live(page)
     page.get_by_role("button", name="How charts are drawn").click()
     box = page.locator("#chart-look").bounding_box()
     assert box["x"] >= 0 and box["x"] + box["width"] <= width

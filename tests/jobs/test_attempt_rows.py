@@ -96,4 +96,5 @@ def test_they_take_three_queries_however_many_they_are(vision, host, django_asse
     tries = list(job.attempts.select_related("workload"))
     assert len(tries) == 5
     with django_assert_num_queries(3):
-        assert len(attempt_rows.of_job(job, tries)) == 5
+        found = attempt_rows.of_job(job, tries)
+    assert [row.resumed for row in found] == [False] * 5, "all began anew"
