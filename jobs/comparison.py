@@ -135,7 +135,7 @@ def _code(jobs: list[Job]) -> Iterable[Row]:
 
 def _measured(jobs: list[Job]) -> list[Row]:
     """Of the first rank of each one's last attempt."""
-    workloads = {job.workload_id: place for place, job in enumerate(jobs)}
+    workloads = {job.workload_id: place for place, job in enumerate(jobs) if job.workload_id}
     series = MetricSeries.objects.filter(workload_id__in=workloads, rank=0).order_by("name")
     found: dict[str, list[Any]] = {}
     for workload, name, value in series.values_list("workload_id", "name", "last_value"):
