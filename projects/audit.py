@@ -10,6 +10,7 @@ from django.utils import timezone
 
 from projects.actors import Actor
 from projects.models import AuditEntry, Project
+from projects.rows import insert
 
 
 class Subject(Protocol):
@@ -27,33 +28,31 @@ def record(
 
     Raises RuntimeError outside a transaction: change and entry stand or fall together.
     """
-    entry = _entry(verb, by, subject, None if project is None else project.pk, data)
-    entry.save()
-    return entry
+    kind, key, title = _named(subject)
+    return AuditEntry.objects.create(
+        **_who(by), verb=verb, project=project, subject_kind=kind, subject_id=key, subject_title=title, data=data
+    )
 
 
-def record_many(verb: str, *, by: Actor, subjects: Iterable[tuple[Subject, int]], **data: Any) -> None:
-    """The same for many subjects, each with the id of its project: an entry each, in one query."""
-    AuditEntry.objects.bulk_create([_entry(verb, by, subject, project_id, data) for subject, project_id in subjects])
+def record_many(verb: str, *, by: Actor, subjects: Iterable[tuple[Subject | tuple[str, str, str], int]], **data: Any) -> None:
+    """The same for many subjects, each with the id of its project: an entry each, in one statement."""
+    rows = [(project_id, *_named(subject)) for subject, project_id in subjects]
+    same = _who(by) | {"verb": verb, "data": data}
+    insert(AuditEntry, same, ("project", "subject_kind", "subject_id", "subject_title"), rows)
 
 
-def _entry(
-    verb: str, by: Actor, subject: Subject | tuple[str, str, str] | None, project_id: int | None, data: dict[str, Any]
-) -> AuditEntry:
+def _who(by: Actor) -> dict[str, Any]:
     if not transaction.get_connection().in_atomic_block:
-        raise RuntimeError(f"audit.record({verb!r}) outside a transaction")
-    kind, key, title = (
-        ("", "", "") if subject is None else subject if isinstance(subject, tuple) else (subject.kind, subject.key, subject.title)
-    )
-    return AuditEntry(
-        at=timezone.now(),
-        verb=verb,
-        user=by.user if by.user.is_authenticated else None,
-        user_name=by.user.get_username(),
-        token_id=by.token_id,
-        project_id=project_id,
-        subject_kind=kind,
-        subject_id=key,
-        subject_title=title,
-        data=data,
-    )
+        raise RuntimeError("audit outside a transaction: change and entry stand or fall together")
+    return {
+        "at": timezone.now(),
+        "user_id": by.user.pk if by.user.is_authenticated else None,
+        "user_name": by.user.get_username(),
+        "token_id": by.token_id,
+    }
+
+
+def _named(subject: Subject | tuple[str, str, str] | None) -> tuple[str, str, str]:
+    if subject is None:
+        return "", "", ""
+    return subject if isinstance(subject, tuple) else (subject.kind, subject.key, subject.title)
