@@ -27,7 +27,7 @@ road: setup-dev      ## tests with real processes and a real browser
 	$(PY) -m pytest -n 2 --dist loadfile -m "road or browser" $(ARGS)
 
 bench: setup-dev     ## figures, as JSON with the ratio to a baseline of the same run
-	@for name in launch metrics firehose idle log_search lists; do $(PY) -m benchmarks.$$name || exit 1; done
+	@for name in launch metrics firehose idle log_search lists bulk; do $(PY) -m benchmarks.$$name || exit 1; done
 
 docs: setup-dev      ## draw what is generated
 	$(PY) manage.py draw_docs

@@ -18,8 +18,8 @@ COMMAND = "python train.py --learning-rate 0.0003 --batch-size 256 --epochs 20 -
 EMPTY_SOURCE = {"kind": "none"}
 
 
-def store(count: int) -> dict[str, str]:
-    """(who -> user name), once everything is written and the planner has looked at it."""
+def store(count: int, *, waiting: int = 0) -> dict[str, str]:
+    """(who -> user name), once everything is written and counted. `waiting`: so many of the newest all wait."""
     from django.contrib.auth.models import User
     from django.db import connection
 
@@ -38,7 +38,7 @@ def store(count: int) -> dict[str, str]:
         projects += [Project.objects.create(team=team, slug=f"project-{n}-{i}", name="A project") for i in range(PROJECTS_A_TEAM)]
     versions = {project.pk: list(_definitions(project)) for project in projects}
     for start in range(0, count, AT_ONCE):
-        _store_jobs(range(start, min(start + AT_ONCE, count)), count, projects, people, versions)
+        _store_jobs(range(start, min(start + AT_ONCE, count)), (count, waiting), projects, people, versions)
     retention.count_anew()
     if connection.vendor == "postgresql":  # it comes by itself there, a minute later
         with connection.cursor() as cursor:
@@ -56,7 +56,9 @@ def _definitions(project: Any) -> Iterator[Any]:
         )
 
 
-def _store_jobs(numbers: range, count: int, projects: list[Any], people: list[Any], versions: dict[int, list[Any]]) -> None:
+def _store_jobs(
+    numbers: range, counts: tuple[int, int], projects: list[Any], people: list[Any], versions: dict[int, list[Any]]
+) -> None:
     from clusters.models import Workload
     from jobs.models import Attempt, Job
     from monitoring.models import Event, Subject
@@ -68,7 +70,7 @@ def _store_jobs(numbers: range, count: int, projects: list[Any], people: list[An
         for n, project in zip(numbers, whose, strict=True)
     )
     made = [
-        _job(n, subject, _state(n, count, drawn), drawn, (drawn.choice(people), drawn.choice(versions[subject.project_id])))
+        _job(n, subject, _state(n, *counts, drawn), drawn, (drawn.choice(people), drawn.choice(versions[subject.project_id])))
         for n, subject in zip(numbers, subjects, strict=True)
     ]
     workloads = [workload for _job, workload in made]
@@ -115,8 +117,10 @@ def _job(n: int, subject: Any, state: str, drawn: random.Random, launched: tuple
     return job, workload
 
 
-def _state(n: int, count: int, drawn: random.Random) -> str:
+def _state(n: int, count: int, waiting: int, drawn: random.Random) -> str:
     """The newest are open: one in fifty, of which most wait."""
-    if n >= count - max(10, min(2000, count // 50)):
+    if n >= count - waiting:
+        return "queued"
+    if not waiting and n >= count - max(10, min(2000, count // 50)):
         return drawn.choices(["queued", "running", "starting"], [75, 20, 5])[0]
     return drawn.choices(["succeeded", "failed", "canceled"], [85, 10, 5])[0]

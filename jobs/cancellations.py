@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
+from typing import NamedTuple
+from uuid import UUID
 
 from django.db import transaction
 from django.db.models import F, Q
@@ -40,6 +42,23 @@ def cancel(numbers: Sequence[int], *, by: Actor, now: datetime, force: bool = Fa
     return [number for number in numbers if number not in left], refused
 
 
+class _Queued(NamedTuple):
+    """What is read of each: the last four are other rows'."""
+
+    pk: int
+    project_id: int
+    workload_id: UUID | None
+    retry_at: datetime | None
+    subject_id: int
+    team_id: int
+    kind: str
+    key: str
+    title: str
+
+
+OTHERS = ("project__team_id", "subject__kind", "subject__key", "subject__title")
+
+
 def _cancel_waiting(numbers: Sequence[int], *, by: Actor, now: datetime) -> set[int]:
     """queued -> canceled, for those that nobody else is at; returns which.
 
@@ -49,19 +68,17 @@ def _cancel_waiting(numbers: Sequence[int], *, by: Actor, now: datetime) -> set[
     code, data = "canceled", {"by": name}
     is_seen = Q(workload__followed_version=F("workload__version")) | ~Q(spec_json__source__kind="git")
     with transaction.atomic():
-        free = Job.objects.select_for_update(skip_locked=True, of=("self",)).filter(
-            is_seen, pk__in=numbers, state=JobState.QUEUED
-        )
-        rows = free.select_related("subject", "project").order_by("pk")
-        jobs = list(rows.only("pk", "project__team", "workload_id", "retry_at", "subject"))
+        free = Job.objects.select_for_update(skip_locked=True, of=("self",)).order_by("pk")
+        queued = free.filter(is_seen, pk__in=numbers, state=JobState.QUEUED)
+        jobs = [_Queued(*row) for row in queued.values_list(*_Queued._fields[: -len(OTHERS)], *OTHERS)]
         in_line = [job.workload_id for job in jobs if job.retry_at is None and job.workload_id]
         stopped = workloads.stop_waiting(in_line, code=code, now=now, **data)
         over = [job for job in jobs if job.retry_at is not None or job.workload_id in stopped]
         changes = {"reason_code": code, "reason_data": data, "moved_at": now, "ended_at": now, "retry_at": None}
         Job.objects.filter(pk__in=[job.pk for job in over]).update(state=JobState.CANCELED, **changes)
-        sentence = reasons.sentence(code, data)
-        news = [events.News(job.subject_id, "job.canceled", sentence, {"reason": code, **data}) for job in over if job.subject_id]
-        events.record_many(news, at=now, by_name=name)
+        sentence, about = reasons.sentence(code, data), {"reason": code, **data}
+        events.record_many([events.News(job.subject_id, "job.canceled", sentence, about) for job in over], at=now, by_name=name)
         workloads.mark_all_followed(stopped)
-        audit.record_many("job.cancel", by=by, subjects=[(job.subject, job.project) for job in over if job.subject], force=False)
+        subjects = [((job.kind, job.key, job.title), job.project_id, job.team_id) for job in over]
+        audit.record_many("job.cancel", by=by, subjects=subjects, force=False)
     return {job.pk for job in over}

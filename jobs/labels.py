@@ -67,9 +67,9 @@ def _change(numbers: Sequence[int], changes: Changes, *, by: Actor, now: datetim
                 job.labels = labels
                 changed.append(job)
         Job.objects.bulk_update(changed, ["labels"], batch_size=200)
-        subjects = [(job.subject, job.project) for job in changed if job.subject]
+        subjects = [(job.subject, job.project_id, job.project.team_id) for job in changed if job.subject]
         sentence, data = _sentence(changes), {"labels": dict(changes)}
-        news = [events.News(subject.pk, "job.labeled", sentence, data) for subject, _project in subjects]
+        news = [events.News(subject.pk, "job.labeled", sentence, data) for subject, *_place in subjects]
         events.record_many(news, at=now, by_name=by.user.get_username())
         audit.record_many("job.label", by=by, subjects=subjects, labels=dict(changes))
     left = {one.number for one in refused}

@@ -186,6 +186,43 @@ class Job(models.Model):
         return self.reason_code, reasons.sentence(self.reason_code, self.reason_data) if self.reason_code else ""
 
 
+class SavedViewQuerySet(models.QuerySet["SavedView"]):
+    def visible_to(self, user: Any) -> SavedViewQuerySet:
+        """One's own, and those that are shared in projects that one may see."""
+        if not user.is_authenticated:
+            return self.none()
+        return self.filter(models.Q(owner=user) | models.Q(project__in=Project.objects.visible_to(user)))
+
+
+class SavedView(models.Model):
+    """A list of jobs under a name: filters and order, as its address has them. Changed by saved_views alone.
+
+    `project`: all who see that see this too; null: its owner's own.
+    """
+
+    owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
+    project = models.ForeignKey(Project, null=True, on_delete=models.CASCADE, related_name="+")
+    name = models.CharField(max_length=60)
+    query = models.TextField()  # "?state=failed&sort=-ended"
+    created_at = models.DateTimeField()
+    is_default = False  # of who asks, where saved_views.of has said it
+
+    objects = SavedViewQuerySet.as_manager()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["owner", "name"], name="saved_view_name_once_a_person")]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class DefaultView(models.Model):
+    """The saved view with which a person's list of jobs opens."""
+
+    user = models.OneToOneField(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, primary_key=True, related_name="+")
+    view = models.ForeignKey(SavedView, on_delete=models.CASCADE, related_name="+")
+
+
 class Attempt(models.Model):
     """One try of a job: one workload. A try whose host never took it does not count.
 

@@ -19,7 +19,7 @@ from rest_framework.utils.encoders import JSONEncoder
 
 from clusters import catalogue, fetches
 from clusters.states import Outcome, RankState, WorkloadState
-from jobs import as_script, attempt_rows, downloads, endings, files, listing, progress, services, timeline
+from jobs import as_script, attempt_rows, downloads, endings, files, listing, progress, saved_views, services, timeline
 from jobs.filter_bar import FilterBar, labels_of
 from jobs.models import Attempt, Job
 from jobs.retries import Policy
@@ -37,12 +37,21 @@ EVENTS_SHOWN = 500
 @login_required
 @require_GET
 def job_list(request: HttpRequest) -> HttpResponse:
-    by, page = Actor.of(request), listing.Page.from_query(request.GET)
+    by = Actor.of(request)
+    if (
+        not request.META.get("QUERY_STRING")
+        and not request.headers.get("HX-Request")
+        and (opens := saved_views.default_of(by, now=timezone.now()))
+    ):
+        return redirect(request.path + opens.query)
+    page = listing.Page.from_query(request.GET)
     projects = list(visible_projects(by).select_related("team").order_by("slug"))
     shown, cursor = listing.jobs_of_page(page, by, now=timezone.now())
     known = progress.of_jobs(shown)
     launchable = set(projects_with(by, "jobs.launch").values_list("slug", flat=True))
     bar = FilterBar(page, by, projects)
+    views = saved_views.of(by)
+    current = next((view for view in views if view.query == bar.newest and bar.newest != "?"), None)
     context = {
         "bar": bar,
         "rows": [bar.row(job, known.get(job.pk)) for job in shown],
@@ -50,10 +59,15 @@ def job_list(request: HttpRequest) -> HttpResponse:
         "older": bar.older(cursor) if cursor else "",
         "project_choices": projects,
         "may_launch": page.wanted.project in launchable if page.wanted.project else launchable or not projects,
+        "saved_views": views,
+        "current": current,
+        "may_change_view": current is not None and saved_views.may_change(current, by),
+        "launchable": sorted(launchable),
         "first_launch": _first_launch(page.wanted.project or min(launchable, default="")),
     }
     answer = render(request, "jobs/job_list.html", context)
-    answer["HX-Push-Url"] = request.path + bar.here if bar.here != "?" else request.path
+    has_default = any(view.is_default for view in views)
+    answer["HX-Push-Url"] = request.path + (bar.here if bar.here != "?" else "?view=all" if has_default else "")
     patch_vary_headers(answer, ["HX-Request"])  # such an answer has no fields, and "back" must not bring it as the page
     return answer
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import cast
@@ -16,7 +16,7 @@ import redis
 from django.db import transaction
 
 from monitoring import streams
-from monitoring.models import Event, Log, Subject
+from monitoring.models import Event, Log, Subject, list_address
 
 logger = logging.getLogger(__name__)
 
@@ -30,7 +30,7 @@ class Announcement:
     """An entry for the live stream of `address`, or without one for the stream `wake`."""
 
     address: str | None
-    entry: Entry
+    entry: Entry | Callable[[], Entry]  # made only where somebody watches
 
 
 def announce_event(subject: Subject, event: Event) -> None:
@@ -38,13 +38,20 @@ def announce_event(subject: Subject, event: Event) -> None:
     tell(Announcement(subject.list_address, {"t": "hint", "s": subject.address, "n": event.seq}))
 
 
-def announce_events(events: Sequence[Event]) -> None:
-    """Of many subjects: each to those who watch it, and one hint to each list that shows some of them."""
-    lists = {event.subject.list_address: event for event in events}
-    tell_all(
-        [Announcement(event.subject.address, {"t": "event", "e": json.dumps(event.as_json())}) for event in events]
-        + [Announcement(name, {"t": "hint", "s": last.subject.address, "n": last.seq}) for name, last in lists.items()]
-    )
+def announce_events(events: Iterable[tuple[str, str, int | None, Callable[[], Event], int]]) -> None:
+    """Of many subjects: (kind, key, project's id, how the event is made, its seq). Each to those who watch it, and one hint
+    to each list that shows some of them.
+    """
+    found, lists = [], {}
+    for kind, key, project, make, seq in events:
+        address = f"{kind}:{key}"
+        found.append(Announcement(address, partial(_event_entry, make)))
+        lists[list_address(project)] = (address, seq)
+    tell_all([*found, *(Announcement(name, {"t": "hint", "s": address, "n": seq}) for name, (address, seq) in lists.items())])
+
+
+def _event_entry(make: Callable[[], Event]) -> Entry:
+    return {"t": "event", "e": json.dumps(make().as_json())}
 
 
 def announce_log(log: Log, offset: int, data: bytes) -> None:
@@ -135,7 +142,7 @@ def _publish(announcements: list[Announcement]) -> None:
     if addresses:
         answers = cast("list[bytes | None]", client.mget([streams.watched_key(address) for address in addresses]))
         watched = {address for address, answer in zip(addresses, answers, strict=True) if answer is not None}
-    loops = dict.fromkeys(str(a.entry["loop"]) for a in announcements if a.address is None)
+    loops = dict.fromkeys(str(_made(a)["loop"]) for a in announcements if a.address is None)
     if not watched and not loops:
         return
     pipeline = client.pipeline(transaction=False)
@@ -143,7 +150,11 @@ def _publish(announcements: list[Announcement]) -> None:
         pipeline.xadd(streams.WAKE, {"loop": loop_name}, maxlen=1000, approximate=True)
     for a in announcements:
         if a.address in watched:
-            pipeline.xadd(streams.live_key(str(a.address)), a.entry, maxlen=streams.LIVE_LENGTH, approximate=True)  # type: ignore[arg-type]
+            pipeline.xadd(streams.live_key(str(a.address)), _made(a), maxlen=streams.LIVE_LENGTH, approximate=True)  # type: ignore[arg-type]
     for address in watched:
         pipeline.expire(streams.live_key(address), streams.LIVE_TTL_S)
     pipeline.execute()
+
+
+def _made(announcement: Announcement) -> Entry:
+    return announcement.entry() if callable(announcement.entry) else announcement.entry

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from django.db import transaction
@@ -13,6 +14,7 @@ from django.db.models import F, Max
 
 from monitoring import announcements
 from monitoring.models import Event, Subject
+from projects.rows import insert
 
 
 def record(subject: Subject, code: str, sentence: str, *, at: datetime, by_name: str = "", **data: Any) -> Event:
@@ -30,6 +32,9 @@ def record(subject: Subject, code: str, sentence: str, *, at: datetime, by_name:
     )
     announcements.announce_event(subject, event)
     return event
+
+
+KNOWN_OF_SUBJECT = ("pk", "kind", "key", "project_id", "seq")
 
 
 @dataclass(frozen=True)
@@ -52,19 +57,25 @@ def record_many(news: Sequence[News], *, at: datetime, by_name: str = "") -> Non
     if not news:
         return
     counts = Counter(one.subject_id for one in news)
-    subjects = {one.pk: one for one in Subject.objects.select_for_update().filter(pk__in=counts).order_by("pk")}
+    rows = Subject.objects.select_for_update().filter(pk__in=counts).order_by("pk")
+    subjects = {pk: (kind, key, project, seq) for pk, kind, key, project, seq in rows.values_list(*KNOWN_OF_SUBJECT)}
     for count in set(counts.values()):
         of_count = [pk for pk in subjects if counts[pk] == count]
         Subject.objects.filter(pk__in=of_count).update(seq=F("seq") + count)
-    found = []
+    heads = {pk: seq for pk, (_kind, _key, _project, seq) in subjects.items()}
+    numbered = []
     for one in news:
-        subject = subjects[one.subject_id]
-        subject.seq += 1
-        found.append(
-            Event(subject=subject, seq=subject.seq, at=at, code=one.code, sentence=one.sentence, data=one.data, by_name=by_name)
+        heads[one.subject_id] += 1
+        numbered.append((one.subject_id, heads[one.subject_id], one.code, one.sentence, one.data))
+    insert(Event, {"at": at, "by_name": by_name}, ("subject", "seq", "code", "sentence", "data"), numbered)
+    announcements.announce_events(
+        (
+            *subjects[pk][:3],
+            partial(Event, seq=seq, at=at, code=code, sentence=sentence, data=data, by_name=by_name),
+            seq,
         )
-    Event.objects.bulk_create(found)
-    announcements.announce_events(found)
+        for pk, seq, code, sentence, data in numbered
+    )
 
 
 def since(subject: Subject, seq: int, limit: int) -> list[Event]:

@@ -55,7 +55,12 @@ class Subject(models.Model):
     @property
     def list_address(self) -> str:
         """Where pages that list this subject among others listen for hints."""
-        return "shared:all" if self.project_id is None else f"project:{self.project_id}"
+        return list_address(self.project_id)
+
+
+def list_address(project_id: int | None) -> str:
+    """Where pages listen that list subjects of this project."""
+    return "shared:all" if project_id is None else f"project:{project_id}"
 
 
 class Event(models.Model):

@@ -202,10 +202,11 @@ def test_a_filtered_list_takes_as_many_queries_however_much_there_is(vision, scr
     viewer.get(JOBS)  # notes the token's use
     with django_assert_num_queries(7):  # token, project, role; definition, cluster, owner; jobs
         assert len(viewer.get(f"{JOBS}?{ALL}").json()["results"]) == count
-    # session, user, projects; project, role; definition, cluster, owner; jobs; right to launch; the three choices; navigation
-    with django_assert_num_queries(15):
+    # session, user, projects; project, role; definition, cluster, owner; jobs; right to launch; the three choices; navigation;
+    # saved views
+    with django_assert_num_queries(16):
         assert len(browser.get(f"/jobs?{ALL}").context["jobs"]) == count
-    with django_assert_num_queries(12):  # what refreshes a list reads no choices
+    with django_assert_num_queries(13):  # what refreshes a list reads no choices
         answer = browser.get(f"/jobs?{ALL}", headers={"HX-Request": "true"})
     assert "HX-Request" in answer["Vary"]
     assert answer.content.decode().count('<tr id="job-') == count and 'id="filter-active"' in answer.content.decode()
@@ -240,7 +241,7 @@ def test_an_empty_result_says_that_the_filters_did_it(vision, jobs):
     browser = Client()
     browser.force_login(vision.viewer)
     text = browser.get("/jobs?state=canceled").content.decode()
-    assert "No job matches" in text and "No jobs yet" not in text and 'href="/jobs">Clear filters' in text
+    assert "No job matches" in text and "No jobs yet" not in text and 'href="/jobs?view=all">Clear filters' in text
     Job.objects.all().delete()
     assert "No jobs yet" in browser.get("/jobs").content.decode()
 
