@@ -16,6 +16,7 @@ from jobs import (
     log_search_api,
     log_stream_api,
     metric_api,
+    secret_views,
     views,
     waiting_api,
 )
@@ -41,6 +42,8 @@ urlpatterns = [
         definition_views.remove_archival,
         name="definition-archival-removal",
     ),
+    path("projects/<str:slug>/secrets", secret_views.secret_list, name="project-secrets"),
+    path("projects/<str:slug>/secrets/<str:name>/removal", secret_views.remove_secret, name="project-secret-removal"),
 ]
 
 api_urlpatterns = [
