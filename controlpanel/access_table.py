@@ -72,6 +72,7 @@ DOORS = [
         teams/<str:slug>                                                 | team.view
         teams/<str:slug>/tokens                                          | team.oversee
         invitations/<str:text>                                           | anyone
+        projects/<str:slug>/secrets                                      | project.view
         audit                                                            | team.oversee     |     | team
         audit.csv                                                        | team.oversee     |     | team
         hosts                                                            | who is signed in
@@ -160,6 +161,8 @@ DOORS = [
         teams/<str:slug>/tokens/<int:token_id>/revocation                | team.edit        | 302
         teams/<str:slug>/projects                                        | team.edit        | 302
         projects/<str:slug>/name                                         | team.edit        | 302
+        projects/<str:slug>/secrets                                      | secrets.edit     | 302
+        projects/<str:slug>/secrets/<str:name>/removal                   | secrets.edit     | 302
         invitations/<str:text>                                           | anyone           | 302
         hosts/new                                                        | an operator      | 201
         hosts/<uuid:host_id>/cordon                                      | an operator      | 302

@@ -13,7 +13,7 @@ from django.utils.translation import gettext as _
 from jobs import filters
 from jobs.listing import Page
 from jobs.models import DefaultView, SavedView
-from jobs.shapes import is_readable, is_storable
+from jobs.values import is_readable, is_storable
 from projects import audit
 from projects.access import check, get_project
 from projects.actors import Actor

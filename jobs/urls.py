@@ -23,6 +23,7 @@ from jobs import (
     metric_api,
     saved_view_api,
     saved_view_views,
+    secret_views,
     views,
     waiting_api,
 )
@@ -55,6 +56,8 @@ urlpatterns = [
         definition_views.remove_archival,
         name="definition-archival-removal",
     ),
+    path("projects/<str:slug>/secrets", secret_views.secret_list, name="project-secrets"),
+    path("projects/<str:slug>/secrets/<str:name>/removal", secret_views.remove_secret, name="project-secret-removal"),
 ]
 
 api_urlpatterns = [

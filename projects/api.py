@@ -45,9 +45,10 @@ PROJECTS = shapes.listed(ProjectAnswer)
 
 
 class SecretAnswer(shapes.Answer):
-    example: ClassVar = {"name": "HF_TOKEN", "updated_at": "2026-03-01T12:00:00Z"}
+    example: ClassVar = {"name": "HF_TOKEN", "updated_at": "2026-03-01T12:00:00Z", "updated_by": "ada"}
     name = serializers.CharField()
     updated_at = serializers.DateTimeField()
+    updated_by = serializers.CharField(source="updated_by.username", default=None, allow_null=True)
 
 
 class SecretValue(shapes.Body):
@@ -123,7 +124,7 @@ class Secrets(APIView):
     def get(self, request: Request, slug: str) -> Response:
         """The names of a project's secrets: whoever launches needs them, nobody reads a value back."""
         project = get_project(Actor.of(request), slug, may="project.view")
-        return shapes.many(SecretAnswer, request, project.secrets.order_by("name"))
+        return shapes.many(SecretAnswer, request, project.secrets.select_related("updated_by").order_by("name"))
 
 
 class OneSecret(APIView):

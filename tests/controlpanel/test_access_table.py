@@ -175,6 +175,7 @@ BODIES: dict[str, Any] = {
     "POST /teams/<str:slug>/members/<str:username>": {"role": "viewer"},
     "POST /teams/<str:slug>/invitations": {"invitation-role": "member", "invitation-days": "7", "invitation-most_uses": "1"},
     "POST /teams/<str:slug>/projects": PLACE,
+    "POST /projects/<str:slug>/secrets": {"secret-name": "OTHER", "secret-value": "another-value"},
     "POST /projects/<str:slug>/name": {"name": "Own"},
     "POST /invitations/<str:text>": GOOD,
     "POST /api/v1/teams": {"slug": "own", "name": "Own"},

@@ -48,6 +48,7 @@ def as_(user) -> Client:
 
 
 def ids(answer) -> list[int]:
+    assert answer.status_code == 200 and b"</html>" in answer.content
     return [entry.pk for entry in answer.context["entries"]]
 
 

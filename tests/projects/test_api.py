@@ -120,7 +120,7 @@ def test_an_admin_puts_a_secret_and_nobody_reads_it_back(script, vision):
     assert secrets.reveal(vision.project.pk, ["KEY"]) == {"KEY": f" {VALUE} "}
     updated_at = Secret.objects.get().updated_at.isoformat().replace("+00:00", "Z")
     listed = script(vision.viewer, scope="read").get("/api/v1/projects/vit/secrets")
-    assert listed.json() == {"results": [{"name": "KEY", "updated_at": updated_at}]}
+    assert listed.json() == {"results": [{"name": "KEY", "updated_at": updated_at, "updated_by": "admin"}]}
     assert admin.get(KEY).status_code == 405
 
 
