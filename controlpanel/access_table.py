@@ -94,6 +94,7 @@ DOORS = [
         definitions/<str:project>/<str:slug>/versions/new                | definitions.edit
         definitions/<str:project>/<str:slug>/versions/<int:number>       | project.view
         definitions/<str:project>/<str:slug>/comparison                  | project.view
+        api/v1/views                                                     | who is signed in
         api/v1/me                                                        | who is signed in
         api/v1/tokens                                                    | who is signed in
         api/v1/teams                                                     | who is signed in
@@ -170,6 +171,9 @@ DOORS = [
         hosts/<uuid:host_id>/retirement                                  | an operator      | 302
         jobs/new                                                         | jobs.launch      | 302 | project
         jobs/new/preview                                                 | jobs.launch      |     | project
+        jobs/views                                                       | who is signed in | 302
+        jobs/views/<int:pk>                                              | whose it is      | 302
+        jobs/views/<int:pk>/deletion                                     | whose it is      | 302
         jobs/cancellations                                               | who is signed in | 422
         jobs/relaunches                                                  | who is signed in | 422
         jobs/labels                                                      | who is signed in | 422
@@ -192,6 +196,7 @@ DOORS = [
         api/v1/workloads/<uuid:workload_id>/abandonment                  | an operator      | 204
         api/v1/jobs                                                      | jobs.launch      | 201 | project
         api/v1/launch-checks                                             | jobs.launch      | 200 | project
+        api/v1/views                                                     | who is signed in | 201 |  | launch
         api/v1/jobs/cancellations                                        | who is signed in | 202
         api/v1/jobs/relaunches                                           | who is signed in | 201
         api/v1/jobs/labels                                               | who is signed in | 200
@@ -210,6 +215,7 @@ DOORS = [
         "PATCH",
         """
         api/v1/jobs/<int:number>                                         | jobs.label
+        api/v1/views/<int:view_id>                                       | whose it is      | 200 |  | launch
         """,
     ),
     *_doors(
@@ -234,6 +240,7 @@ DOORS = [
         api/v1/teams/<str:slug>/invitations/<int:number>                 | team.edit        | 204
         api/v1/teams/<str:slug>/tokens/<int:token_id>                    | team.edit        | 204
         api/v1/tokens/<int:token_id>                                     | whose it is      | 204
+        api/v1/views/<int:view_id>                                       | whose it is      | 204 |  | launch
         api/v1/projects/<str:slug>/secrets/<str:name>                    | secrets.edit     | 204
         api/v1/hosts/<str:host_id>/cordon                                | an operator      | 204
         api/v1/definitions/<str:project>/<str:slug>/archival             | definitions.edit | 204

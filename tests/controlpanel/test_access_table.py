@@ -34,7 +34,7 @@ from controlpanel.access_table import (
     TOPICS,
     Door,
 )
-from jobs import log_stream, services
+from jobs import log_stream, saved_views, services
 from monitoring import door as websocket_door
 from monitoring import subjects
 from projects import invitations, secrets
@@ -86,6 +86,7 @@ def world(db, settings, tmp_path, monkeypatch) -> SimpleNamespace:
         idle=idle,
         file=steps.a_file(job.workload, "a/b.bin", size=7),
         token=token,
+        view=saved_views.save(name=f"{MARK} view", query="state=running", by=Actor(user=member), now=NOON),
         invitation=invitation,
         link=an_invitation(guests, operator)[1],
         leaver_token=a_token(user=leaver)[0],
@@ -129,6 +130,8 @@ def address(route: str, world: SimpleNamespace) -> str:
         "clusters/<str:name>": "clusters/local",
         "secrets/<str:name>": "secrets/KEY",
         "tokens/<int:token_id>": f"tokens/{world.token.pk}",
+        "views/<int:pk>": f"views/{world.view.pk}",
+        "views/<int:view_id>": f"views/{world.view.pk}",
         "<int:file_id>": str(world.file.pk),
         "<uuid:workload_id>": str(world.job.workload_id),
         "ranks/<int:number>": "ranks/0",
@@ -202,6 +205,9 @@ BODIES: dict[str, Any] = {
     "POST /api/v1/launch-checks": LAUNCH | {"parameters": {"command": "true"}},
     "POST /api/v1/definitions": WORDING | {"project": "vit", "slug": "own"},
     "POST /api/v1/definitions/<str:project>/<str:slug>/versions": WORDING,
+    "POST /jobs/views": {"name": "failed", "query": "state=failed"},
+    "POST /api/v1/views": {"name": "failed", "query": "state=failed"},
+    "PATCH /api/v1/views/<int:view_id>": {"name": "renamed"},
     "PATCH /api/v1/jobs/<int:number>": {"labels": {"a": "b"}},
     "PUT /api/v1/projects/<str:slug>/secrets/<str:name>": {"value": "another-value"},
 }
