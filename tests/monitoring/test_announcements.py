@@ -10,6 +10,7 @@ from django.db import transaction
 
 from monitoring import announcements, events, logs, streams
 from monitoring.announcements import wake
+from monitoring.models import Subject
 
 from .conftest import NOON
 
@@ -159,3 +160,17 @@ def test_a_live_stream_is_bounded(world, redis):
     for n in range(600):
         announcements.announce_log(world.log, n, b"x" * 5000)
     assert streams.LIVE_LENGTH <= redis.xlen("live:job:17") <= streams.LIVE_LENGTH + 100
+
+
+def test_events_of_many_go_to_who_watches_them_and_as_one_hint_to_each_list(world, redis):
+    other = Subject.objects.create(kind="job", key="18", title="other", project=world.project)
+    watch(redis, "job:18", world.subject.list_address)
+    with transaction.atomic():
+        news = [events.News(one.pk, code, f"{code}.", {"n": 1}) for one in (world.subject, other) for code in ("a", "b")]
+        events.record_many(news, at=NOON, by_name="member")
+        assert redis.keys("live:*") == []
+    assert live(redis, "job:17") == []
+    assert [json.loads(entry[b"e"]) for entry in live(redis, "job:18")] == [
+        event.as_json() for event in events.since(other, 0, 9)
+    ]
+    assert live(redis, f"project:{world.project.pk}") == [{b"t": b"hint", b"s": b"job:18", b"n": b"2"}]

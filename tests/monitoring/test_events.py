@@ -74,3 +74,27 @@ def test_news_of_a_list_name_its_subjects_only(world):
         events.record(host, "host.ready", "Ready.", at=NOON)
     assert events.news_of_list(world.subject.list_address, first) == {"job:17": 2}
     assert events.news_of_list("shared:all", 0) == {"host:tpu-3": 1}
+
+
+def test_events_of_many_subjects_are_numbered_each_for_itself(world, django_assert_num_queries):
+    other = Subject.objects.create(kind="job", key="18", title="other", seq=7)
+    news = [
+        events.News(world.subject.pk, "a", "A."),
+        events.News(other.pk, "b", "B.", {"n": 1}),
+        events.News(other.pk, "c", "C."),
+    ]
+    with transaction.atomic(), django_assert_num_queries(4):  # subjects; those with one, those with two; rows
+        events.record_many(news, at=NOON, by_name="member")
+    assert list(Event.objects.order_by("pk").values_list("subject", "seq", "code", "sentence", "data", "at", "by_name")) == [
+        (world.subject.pk, 1, "a", "A.", {}, NOON, "member"),
+        (other.pk, 8, "b", "B.", {"n": 1}, NOON, "member"),
+        (other.pk, 9, "c", "C.", {}, NOON, "member"),
+    ]
+    assert dict(Subject.objects.values_list("pk", "seq")) == {world.subject.pk: 1, other.pk: 9}
+
+
+@pytest.mark.django_db(transaction=True)
+def test_events_of_many_outside_a_transaction_are_refused(world):
+    with pytest.raises(RuntimeError, match="outside a transaction"):
+        events.record_many([events.News(world.subject.pk, "a", "A.")], at=NOON)
+    assert not Event.objects.exists()
