@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from django.db import transaction
 from django.http.response import HttpResponseBase
 from django.urls import path
@@ -110,6 +112,24 @@ class Cordon(APIView):
         return Response(status=204)
 
 
+class DrainAnswer(shapes.Answer):
+    example: ClassVar = {"stopping": 2}
+    stopping = serializers.IntegerField(help_text="Pieces of work that were asked to stop, each within its own grace.")
+
+
+class Drain(APIView):
+    @extend_schema(operation_id="drain_host", request=CordonBody, responses={202: DrainAnswer})
+    def post(self, request: Request, host_id: str) -> Response:
+        """Cordon a host and stop what runs on it, so that it starts elsewhere. For operators.
+
+        Jobs spend no try on it and keep their place in the line. Asked again nothing is asked of them anew.
+        """
+        by = Actor.of(request)
+        host = hosts.get_host(by, host_id, edit=True)
+        count = hosts.drain(host=host, reason=hosts.reason_of(request.data), by=by, now=timezone.now())
+        return shapes.one(DrainAnswer, request, {"stopping": count}, status=202)
+
+
 class Retirement(APIView):
     @extend_schema(operation_id="retire_host", request=None, responses={204: None})
     def post(self, request: Request, host_id: str) -> Response:
@@ -179,6 +199,7 @@ urlpatterns = [
     path("clusters/<str:name>/enrolment-tokens", EnrolmentTokens.as_view()),
     path("hosts", Hosts.as_view()),
     path("hosts/<str:host_id>", OneHost.as_view()),
+    path("hosts/<str:host_id>/drain", Drain.as_view()),
     path("hosts/<str:host_id>/metrics", Metrics.as_view()),
     path("hosts/<str:host_id>/metrics/charts", MetricCharts.as_view()),
     path("hosts/<str:host_id>/metrics/lines", MetricLines.as_view()),

@@ -10,17 +10,20 @@ from uuid import UUID
 from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from agent import protocol
 from clusters import catalogue, workloads
 from clusters.models import Cluster, Host, Workload
-from clusters.states import HOST_MOVES, HostState, RankState
+from clusters.states import HOST_MOVES, HostState, RankState, Wanted
 from monitoring import events
 from monitoring.announcements import wake
 from projects import audit
 from projects.access import check_operator, is_operator  # noqa: F401  its own words: hosts.is_operator
 from projects.actors import Actor
 from projects.errors import Conflict, Invalid, NotFound
+
+DRAINED = "drained"  # a stop code of workloads: nobody's fault, to be started elsewhere
 
 
 def get_host(actor: Actor, host_id: str, *, edit: bool = False) -> Host:
@@ -68,6 +71,28 @@ def reason_of(body: Any) -> str:
     if not isinstance(reason, str) or not 1 <= len(reason.strip()) <= 300 or not reason.isprintable():
         raise Invalid({"reason": _("A text of 1 to 300 characters is needed.")})
     return reason.strip()
+
+
+def drain(*, host: Host, reason: str, by: Actor, now: datetime) -> int:
+    """Cordon it, and ask what runs on it to stop, each within its own grace; its owner starts it elsewhere. Returns how many.
+
+    Safe to repeat: what was asked is not asked anew, and what a crash left out is.
+    """
+    if host.state != HostState.CORDONED:
+        cordon(host=host, reason=reason, by=by, now=now)
+    living = host.ranks.exclude(state=RankState.ENDED).filter(workload__ended_at=None, workload__wanted=Wanted.RUN)
+    found = list(Workload.objects.filter(ranks__in=living).order_by("pk"))
+    with transaction.atomic():
+        sentence = ngettext(
+            "Drained: %(count)d piece of work is to stop.", "Drained: %(count)d pieces of work are to stop.", len(found)
+        ) % {"count": len(found)}
+        audit.record("host.drain", by=by, subject=host.subject, count=len(found), reason=reason)
+        events.record(host.subject, "host.drain", sentence, at=now, by_name=by.user.get_username())
+    for workload in found:
+        workloads.want_stop(
+            workload.pk, code=DRAINED, grace_s=workload.spec.stop_grace_s, now=now, host=host.name, note=host.cordon_reason
+        )
+    return len(found)
 
 
 def uncordon(*, host: Host, by: Actor, now: datetime) -> None:

@@ -42,6 +42,7 @@ SENTENCES = {
     "barrier-deadline": _("Not all ranks were ready within %(seconds)s s."),
     "rank-ended": _("Rank %(rank)s ended, so the others were stopped."),
     "folder-gone": _("Its folder on %(host)s was deleted while it ran, so it was ended; its last output may be lost."),
+    "drained": _("Host %(host)s is being drained (%(note)s): it goes back to its place in the line."),
     "panel-stopped": _("Whoever runs the panel stopped all that ran."),
     "preempted": _("Work of a higher priority took its chips."),
     # How it ended

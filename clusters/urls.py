@@ -14,5 +14,6 @@ urlpatterns = [
     path("hosts/<uuid:host_id>", views.host_page, name="host"),
     path("hosts/<uuid:host_id>/cordon", views.create_cordon, name="host-cordon"),
     path("hosts/<uuid:host_id>/cordon/removal", views.remove_cordon, name="host-cordon-removal"),
+    path("hosts/<uuid:host_id>/drain", views.create_drain, name="host-drain"),
     path("hosts/<uuid:host_id>/retirement", views.create_retirement, name="host-retirement"),
 ]

@@ -57,6 +57,15 @@ def remove_cordon(request: HttpRequest, host_id: UUID) -> HttpResponse:
 
 @login_required
 @require_POST
+def create_drain(request: HttpRequest, host_id: UUID) -> HttpResponse:
+    by = Actor.of(request)
+    host = hosts.get_host(by, str(host_id), edit=True)
+    hosts.drain(host=host, reason=hosts.reason_of(request.POST), by=by, now=timezone.now())
+    return _changed(request, host_id)
+
+
+@login_required
+@require_POST
 def create_retirement(request: HttpRequest, host_id: UUID) -> HttpResponse:
     by = Actor.of(request)
     hosts.retire(host=hosts.get_host(by, str(host_id), edit=True), by=by, now=timezone.now())

@@ -168,6 +168,7 @@ DOORS = [
         hosts/new                                                        | an operator      | 201
         hosts/<uuid:host_id>/cordon                                      | an operator      | 302
         hosts/<uuid:host_id>/cordon/removal                              | an operator      | 302
+        hosts/<uuid:host_id>/drain                                       | an operator      | 302
         hosts/<uuid:host_id>/retirement                                  | an operator      | 302
         jobs/new                                                         | jobs.launch      | 302 | project
         jobs/new/preview                                                 | jobs.launch      |     | project
@@ -191,6 +192,7 @@ DOORS = [
         api/v1/invitations/acceptance                                    | who is signed in | 201 | | admin
         api/v1/clusters/<str:name>/enrolment-tokens                      | an operator      | 201
         api/v1/hosts/<str:host_id>/cordon                                | an operator      | 204
+        api/v1/hosts/<str:host_id>/drain                                 | an operator      | 202
         api/v1/hosts/<str:host_id>/retirement                            | an operator      | 204
         api/v1/projects/<str:slug>/sources                               | jobs.launch      | 201
         api/v1/workloads/<uuid:workload_id>/abandonment                  | an operator      | 204

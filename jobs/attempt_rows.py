@@ -9,6 +9,7 @@ from uuid import UUID
 from django.utils.translation import gettext as _
 
 from agent.protocol import PROGRESS_STEP
+from clusters import hosts
 from clusters.models import Rank
 from clusters.states import Outcome
 from jobs.models import Attempt, Job
@@ -80,6 +81,8 @@ def _why(job: Job, before: Attempt | None) -> str:
         if job.relaunch_of_id:
             return _("relaunch of #%(number)s") % {"number": job.relaunch_of_id}
         return _("the launch")
+    if before.workload.stop_code == hosts.DRAINED and not before.counted:
+        return _("the host of the one before was drained")
     if not before.counted:
         return _("no host had taken the one before")
     return _("tried again: %(cause)s") % {"cause": before.get_retried_as_display()} if before.retried_as else _("tried again")

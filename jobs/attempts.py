@@ -11,7 +11,7 @@ from typing import Any
 from django.db import transaction
 from django.utils.translation import gettext as _
 
-from clusters import reasons, workloads
+from clusters import hosts, reasons, workloads
 from clusters.models import Workload
 from clusters.states import Outcome, WorkloadState
 from jobs import retries
@@ -102,8 +102,8 @@ def _follow(workload_id: Any, *, now: datetime) -> None:
 
 
 def _take_news(job: Job, workload: Workload, *, now: datetime) -> None:
-    if workload.state == WorkloadState.EXITED and workload.outcome == Outcome.NOT_STARTED and job.state != JobState.STOPPING:
-        job.attempts.filter(workload=workload).update(counted=False)  # nothing ran: no try spent, and its old place in the line
+    if _is_to_go_on(job, workload):
+        job.attempts.filter(workload=workload).update(counted=False)  # no try spent, and its old place in the line
         begin(job, queued_at=workload.queued_at, now=now)
         move(job, JobState.QUEUED, code=workload.reason_code, data=workload.reason_data, now=now)
         return
@@ -118,6 +118,16 @@ def _take_news(job: Job, workload: Workload, *, now: datetime) -> None:
         return
     if to in MOVES[job.state]:
         move(job, to, code=code, data=data, now=now)
+
+
+def _is_to_go_on(job: Job, workload: Workload) -> bool:
+    """It ended through no doing of the job: nothing of it ran, or its host is being drained."""
+    if workload.state != WorkloadState.EXITED:
+        return False
+    if workload.stop_code == hosts.DRAINED:
+        is_canceled = job.state == JobState.STOPPING and job.reason_code == "canceled"
+        return workload.outcome in (Outcome.STOPPED, Outcome.NOT_STARTED) and not is_canceled
+    return workload.outcome == Outcome.NOT_STARTED and job.state != JobState.STOPPING
 
 
 def _try_again(job: Job, workload: Workload, *, now: datetime) -> bool:

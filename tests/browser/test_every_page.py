@@ -90,6 +90,7 @@ NO_PAGES = {
     "definition-archival",
     "definition-archival-removal",
     "host-cordon",
+    "host-drain",
     "host-cordon-removal",
     "host-retirement",
 }

@@ -106,6 +106,26 @@ def test_a_host_in_use_is_not_retired(operator):
     assert (row(host)[0], told(host)) == ("retired", [("host.retired", "Retired.", "operator")])
 
 
+def test_a_drain_cordons_and_asks_all_that_runs_to_stop(operator):
+    host, other = a_host(name="tpu-1", chips=2), a_host(name="tpu-2", chips=2)
+    here, there, ordered = steps.running([host]), steps.running([other]), steps.ordered([host])
+    assert hosts.drain(host=host, reason="new disk", by=operator, now=after(5)) == 2
+    assert row(host) == ("cordoned", "new disk")
+    assert [workload.wanted for workload in map(steps.fresh, (here, there, ordered))] == ["stop", "run", "stop"]
+    assert steps.fresh(here).stop_grace_s == here.spec.stop_grace_s
+    assert steps.fresh(here).reason == "Host tpu-1 is being drained (new disk): it goes back to its place in the line."
+    assert steps.state(ordered)[0] == "exited"  # nobody had claimed it
+    assert told(host)[-1] == ("host.drain", "Drained: 2 pieces of work are to stop.", "operator")
+
+
+def test_a_drain_asked_again_asks_nothing_anew(operator):
+    host = a_host()
+    steps.running([host])
+    hosts.drain(host=host, reason="new disk", by=operator, now=after(5))
+    assert hosts.drain(host=host, reason="another", by=operator, now=after(6)) == 0
+    assert row(host) == ("cordoned", "new disk")
+
+
 def test_retiring_a_host_frees_the_chips_of_its_lost_work(operator):
     host, other = a_host(), a_host()
     workload = steps.running([host, other])

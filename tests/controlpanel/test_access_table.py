@@ -192,6 +192,8 @@ BODIES: dict[str, Any] = {
     "POST /tokens": {"name": "n", "scope": "read", "days": ""},
     "POST /hosts/new": {"cluster": "local"},
     "POST /hosts/<uuid:host_id>/cordon": {"reason": "disk"},
+    "POST /hosts/<uuid:host_id>/drain": {"reason": "disk"},
+    "POST /api/v1/hosts/<str:host_id>/drain": {"reason": "disk"},
     "POST /jobs/new": LAUNCH_FORM,
     "POST /jobs/new/preview": LAUNCH_FORM,
     "POST /definitions/new": EDITED | {"slug": "own", "base": "0"},

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from clusters import scheduling, sweep, workloads
+from clusters import hosts, scheduling, sweep, workloads
 from clusters.models import Workload
-from jobs import attempts, services
+from jobs import attempt_rows, attempts, services
 from jobs.models import Attempt, Job
 from jobs.states import JobState
 from projects.actors import Actor
@@ -167,6 +167,59 @@ def test_a_canceled_job_that_no_host_took_does_not_go_back(job):
     services.cancel(job=row(job), by=Actor(user=user), now=after(61))
     assert look(job, at=62) == "canceled"
     assert (Attempt.objects.count(), row(job).why[1]) == (1, "Canceled by ada.")
+
+
+# -- Drained -------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def operator(db):
+    return Actor(user=a_user(is_superuser=True, username="ada"))
+
+
+@pytest.mark.parametrize("to", ["ordered", "claimed", "running"])
+def test_a_job_of_a_drained_host_goes_back_to_its_old_place_and_spends_no_try(job, host, operator, to):
+    first = on_its_way(job, to=to)
+    look(job)
+    hosts.drain(host=host, reason="new disk", by=operator, now=after(10))
+    if to != "ordered":
+        assert look(job, at=11) == "stopping"
+        steps.says(first, **steps.STOPPED, now=after(12))
+    assert look(job, at=13) == "queued"
+    back = row(job)
+    assert (back.workload.state, back.workload.queued_at) == ("waiting", NOON)
+    assert list(Attempt.objects.filter(job=job).values_list("number", "counted", "retried_as")) == [(1, False, ""), (2, True, "")]
+    assert (
+        attempt_rows.of_job(back, list(back.attempts.select_related("workload")))[1].why
+        == "the host of the one before was drained"
+    )
+
+
+def test_a_drained_job_that_had_succeeded_stays_so(job, host, operator):
+    first = on_its_way(job, to="running")
+    hosts.drain(host=host, reason="new disk", by=operator, now=after(10))
+    steps.says(first, state="ended", cause="exited", exit_code=0, now=after(11))
+    assert look(job, at=12) == "succeeded"
+
+
+def test_a_job_that_is_canceled_while_its_host_is_drained_does_not_go_back(job, host, operator):
+    first = on_its_way(job, to="running")
+    look(job)
+    hosts.drain(host=host, reason="new disk", by=operator, now=after(10))
+    look(job, at=11)
+    services.cancel(job=row(job), by=operator, now=after(12))
+    steps.says(first, **steps.STOPPED, now=after(13))
+    assert look(job, at=14) == "canceled"
+    assert Attempt.objects.filter(job=job).count() == 1
+
+
+def test_a_job_that_was_canceled_before_its_host_is_drained_stays_so(job, host, operator):
+    first = on_its_way(job, to="running")
+    look(job)
+    services.cancel(job=row(job), by=operator, now=after(9))
+    assert hosts.drain(host=host, reason="new disk", by=operator, now=after(10)) == 0
+    steps.says(first, **steps.STOPPED, now=after(13))
+    assert look(job, at=14) == "canceled"
 
 
 def test_what_the_old_workload_does_later_is_no_news_of_the_job(job):
