@@ -38,6 +38,7 @@ NOUNS = [
     "team",
     "token",
     "user",
+    "view",
     "workload",
 ]
 

@@ -4,9 +4,9 @@ import pytest
 from django.apps import apps
 from django.db.models import ProtectedError
 
-from jobs.models import Attempt, DefinitionVersion, Job, JobDefinition
+from jobs.models import Attempt, DefinitionVersion, Job, JobDefinition, SavedView
 from tests.clusters import constraints
-from tests.factories import NOON, a_definition, a_job, a_workload
+from tests.factories import NOON, a_definition, a_job, a_user, a_workload
 
 pytestmark = pytest.mark.django_db
 MODELS = list(apps.get_app_config("jobs").get_models())
@@ -33,7 +33,14 @@ def the_same_definition_twice():
     JobDefinition.objects.create(project=one.project, slug=one.slug, title="x", created_at=NOON)
 
 
+def the_same_view_twice():
+    owner = a_user()
+    for _time in range(2):
+        SavedView.objects.create(owner=owner, name="failed", query="?state=failed", created_at=NOON)
+
+
 CASES = {
+    "saved_view_name_once_a_person": the_same_view_twice,
     "attempt.workload": lambda: another_attempt(workload=a_job().workload),
     "definition_once_a_project": the_same_definition_twice,
     "version_once_a_definition": the_same_version_twice,
