@@ -104,7 +104,7 @@ def sign_in(page: Page, world: World) -> None:
     page.fill("[name=username]", name)
     page.fill("[name=password]", password)
     page.click("form button")
-    page.wait_for_url("**/jobs")
+    page.wait_for_url(world.url + "/")
 
 
 def look_at_end(page: Page, address: str) -> dict[str, float]:
