@@ -55,7 +55,8 @@ class Follower:
                         assert self.log["offset"] == self.got, f"{self.subject}: {self.got} and then {self.log['offset']}"
                         self.got += len(frame) - 4 - size
                 elif (message := json.loads(frame))["type"] == "behind":
-                    await socket.send(json.dumps(message | {"type": "position", "offset": self.got}))
+                    place = {field: message[field] for field in ("subject", "workload", "rank", "part")}
+                    await socket.send(json.dumps(place | {"type": "log", "from": self.got}))
 
 
 def main() -> None:
