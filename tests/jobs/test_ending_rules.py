@@ -108,7 +108,7 @@ def test_every_reason_of_an_end_has_a_rule_of_its_own():
             "placed",
             "preparing",
         ),
-        *("unclaimed", "host-silent-at-start"),  # it goes back to the line
+        *("unclaimed", "host-silent-at-start", "drained"),  # it goes back to the line
         *("exit-code", "signal"),  # judged by what was said
     }
     for code in reasons.SENTENCES.keys() - on_the_way:
