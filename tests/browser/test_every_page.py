@@ -117,7 +117,8 @@ def full(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
         world.client.post("definitions", json=said | {"project": "first-project", "slug": "edited"}).raise_for_status()
         changed = said | {"title": "Edited twice by a team"}
         world.client.post("definitions/first-project/edited/versions", json=changed).raise_for_status()
-        loss = 'for i in 1 2 3 4 5 6 7 8; do echo "::metric name=loss step=$i::0.$((90 / i))"; echo "::progress step=$i total=40"; done; '
+        point = 'echo "::metric name=loss step=$i::0.$((90 / i))"; echo "::progress step=$i total=40"'
+        loss = f"for i in 1 2 3 4 5 6 7 8; do {point}; done; "
         done = world.launch(f"{loss} echo done > $PANEL_OUTPUT/model.txt", name="digits", labels={"sweep": "a"})
         failed = world.launch(
             f"{loss} printf '\\033[31mValueError\\033[0m: no such layer\\n' >&2; exit 3", name="digits with a fault"
