@@ -71,6 +71,7 @@ NO_PAGES = {
     "definition-preview",
     "job-launch-preview",
     "home-seen",
+    "language",
     "audit-csv",
     "job-view",
     "job-view-deletion",
