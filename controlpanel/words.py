@@ -13,26 +13,22 @@ import re
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from babel.messages import Catalog, Message
 from babel.messages.extract import extract
 from babel.messages.mofile import write_mo
 from babel.messages.pofile import read_po, write_po
 from django.conf import settings
-from django.template.base import TemplateSyntaxError
 from django.utils.translation import to_locale
 from django.utils.translation.template import templatize
 
 APPS = ("projects", "monitoring", "clusters", "jobs", "controlpanel")
-KEYWORDS = {"_": None, "gettext": None, "gettext_lazy": None, "gettext_noop": None}
+KEYWORDS: dict[str, Any] = {"_": None, "gettext": None, "gettext_lazy": None, "gettext_noop": None}
 KEYWORDS |= {"ngettext": (1, 2), "ngettext_lazy": (1, 2), "pgettext": ((1, "c"), 2), "pgettext_lazy": ((1, "c"), 2)}
 KEYWORDS |= {"npgettext": ((1, "c"), 2, 3), "npgettext_lazy": ((1, "c"), 2, 3)}
 PLACEHOLDER = re.compile(r"%(?:\(\w+\))?[-+#0]*\d*(?:\.\d+)?[a-zA-Z]|%%[a-zA-Z]?|\$?\{\w*\}")
 OTHERS = tuple(code for code, _name in settings.LANGUAGES if code != settings.LANGUAGE_CODE)
-
-
-class NoTemplate(Exception):
-    """A template that cannot be read, and why."""
 
 
 # -- What the code says ----------------------------------------------------------------------------------------
@@ -55,10 +51,7 @@ def _sources() -> Iterator[Path]:
 def _as_python(path: Path) -> bytes:
     text = path.read_text(encoding="utf-8")
     if path.suffix != ".py":
-        try:
-            text = templatize(text, origin=str(path))
-        except (TemplateSyntaxError, SyntaxError) as error:
-            raise NoTemplate(f"{path}: {error}") from error
+        text = templatize(text, origin=str(path))
         text = "\n".join(line.strip() for line in text.splitlines())  # indentation means nothing in it
     return text.encode()
 
@@ -82,7 +75,7 @@ def faults(language: str, *, code: Catalog | None = None, catalog: Catalog | Non
     found += [f"no longer said: {_shown(there[key])}" for key in there.keys() - wanted.keys()]
     for key in wanted.keys() & there.keys():
         message = there[key]
-        words = message.string if isinstance(message.string, tuple) else (message.string,)
+        words = _forms(message.string)
         if message.fuzzy:
             found.append(f"fuzzy: {_shown(message)}")
         elif not all(words) or len(words) != (catalog.num_plurals if message.pluralizable else 1):
@@ -95,7 +88,12 @@ def faults(language: str, *, code: Catalog | None = None, catalog: Catalog | Non
 
 
 def _key(message: Message) -> tuple[str, str]:
-    return message.context or "", message.id[0] if isinstance(message.id, tuple) else message.id
+    return message.context or "", _forms(message.id)[0]
+
+
+def _forms(words: Any) -> tuple[str, ...]:
+    """Of a message or its translation: one, or those of its plural."""
+    return tuple(words) if isinstance(words, tuple | list) else (words,)
 
 
 def _shown(message: Message) -> str:
@@ -103,12 +101,11 @@ def _shown(message: Message) -> str:
 
 
 def _wrong_placeholders(message: Message, words: tuple[str, ...]) -> str:
-    """Those that a translation has too many or too few of; the forms of a plural need not all have them."""
-    forms = message.id if isinstance(message.id, tuple) else (message.id,)
-    wanted = {tuple(sorted(PLACEHOLDER.findall(form))) for form in forms[-1:]}
+    """Where a translation has others than the English, or in another number; of a plural the last form counts."""
+    wanted = sorted(PLACEHOLDER.findall(_forms(message.id)[-1]))
     for text in words:
-        if tuple(sorted(PLACEHOLDER.findall(text))) not in wanted:
-            return f"{PLACEHOLDER.findall(text)} for {PLACEHOLDER.findall(forms[-1])}"
+        if (has := sorted(PLACEHOLDER.findall(text))) != wanted:
+            return f"{has} for {wanted}"
     return ""
 
 

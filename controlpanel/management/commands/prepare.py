@@ -9,7 +9,7 @@ from controlpanel import preparing
 
 
 class Command(BaseCommand):
-    help = "Make everything ready for the panel's processes: tables, first user, languages, static files, the agent's wheel. Safe to repeat."
+    help = "Make all ready for the panel: tables, first user, languages, static files, the agent's wheel. Safe to repeat."
     requires_system_checks: list[str] = []
 
     def handle(self, *args: Any, **options: Any) -> None:
