@@ -19,6 +19,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, pgettext
 
 from agent.protocol import UNREADABLE
+from clusters import event_words
 from clusters.states import HostState, RankState, WorkloadState
 from jobs.states import JobState
 
@@ -95,6 +96,12 @@ def status(state: str, word: bool = True) -> SafeString:
 @register.filter
 def state_word(state: str) -> str:
     return str(WORDS.get(state, state))
+
+
+@register.filter
+def told(event: event_words.Told) -> str:
+    """What happened, in the reader's language."""
+    return event_words.told(event)
 
 
 # -- Icons ---------------------------------------------------------------------------------------------------

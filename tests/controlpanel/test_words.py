@@ -13,28 +13,12 @@ from django.conf import settings
 from django.core.management import call_command
 from django.test import Client
 from django.utils import translation
-from django.utils.translation import trans_real
 
 from controlpanel import words
 from controlpanel.templatetags import panel
 from tests.factories import a_member, a_user
 
 CHINESE = "zh-hans"
-
-
-@pytest.fixture
-def compiled(settings, tmp_path):
-    """The catalogues as `manage.py prepare` makes them, and Django reads them anew before and after."""
-    settings.LOCALE_PATHS = [tmp_path / "locale"]
-    words.compile_all()
-    _forget()
-    yield tmp_path / "locale"
-    _forget()
-
-
-def _forget() -> None:
-    translation.deactivate()  # of the last request
-    trans_real._translations.clear()
 
 
 @pytest.fixture
@@ -196,13 +180,13 @@ def test_a_catalogue_is_compiled_once_and_again_when_it_has_changed(a_repository
         ("", "Sign in", "en"),
     ],
 )
-def test_the_browser_says_in_which_language(db, compiled, wanted, title, lang):
+def test_the_browser_says_in_which_language(db, languages, wanted, title, lang):
     page = Client().get("/sign-in", headers={"accept-language": wanted}).content.decode()
     assert f"<h1>{title}</h1>" in page
     assert f'<html lang="{lang}"' in page
 
 
-def test_a_person_chooses_the_language_and_stays_where_they_were(db, compiled):
+def test_a_person_chooses_the_language_and_stays_where_they_were(db, languages):
     browser = Client(headers={"accept-language": "en"})
     browser.force_login(a_user(username="zhang"))
     answer = browser.post("/language", {"language": CHINESE, "next": "/tokens?a=1"})
@@ -217,7 +201,7 @@ def test_a_person_chooses_the_language_and_stays_where_they_were(db, compiled):
     assert "No token yet" in browser.get("/tokens").content.decode()
 
 
-def test_who_is_not_signed_in_chooses_too(db, compiled):
+def test_who_is_not_signed_in_chooses_too(db, languages):
     browser = Client(headers={"accept-language": "zh-CN"})
     assert 'action="/language"' in browser.get("/sign-in").content.decode()
     browser.post("/language", {"language": "en", "next": "/sign-in"})
@@ -240,7 +224,7 @@ def test_a_choice_needs_the_panels_own_form(db):
     assert Client(enforce_csrf_checks=True).post("/language", {"language": "en"}).status_code == 403
 
 
-def test_a_script_gets_its_errors_in_its_language(db, compiled):
+def test_a_script_gets_its_errors_in_its_language(db, languages):
     browser = Client()
     browser.force_login(a_member(username="member"))
     answer = browser.get("/api/v1/jobs/17", headers={"accept-language": "zh-CN"})
@@ -250,7 +234,7 @@ def test_a_script_gets_its_errors_in_its_language(db, compiled):
     assert browser.get("/api/v1/jobs/17").json()["message"] == "There is no job 17, or you are not in its team."
 
 
-def test_spans_of_time_are_written_in_the_language(compiled):
+def test_spans_of_time_are_written_in_the_language(languages):
     with translation.override(CHINESE):
         assert panel.duration(192) == "3 分 12 秒"
         assert panel._ago(192) == "3 分钟前"
@@ -258,7 +242,7 @@ def test_spans_of_time_are_written_in_the_language(compiled):
         assert json.loads(panel.span_words())[2] == "%(m)d 分 %(s)02d 秒"
 
 
-def test_a_moment_is_written_in_the_language(compiled):
+def test_a_moment_is_written_in_the_language(languages):
     moment = datetime(2025, 12, 2, 9, 18, 4, tzinfo=UTC)
     with translation.override(CHINESE):
         assert panel.exact(moment) == "2025 年 12 月 2 日 09:18:04 UTC"
