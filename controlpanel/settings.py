@@ -303,7 +303,7 @@ CONTENT_SECURITY_POLICY = {
     }
 }
 LANGUAGE_CODE = "en"
-LANGUAGES = [("en", "English"), ("zh-hans", "简体中文")]  # each by its own name; how to add one: docs/glossary.md
+LANGUAGES = [("en", "English"), ("zh-hans", "Simplified Chinese")]  # how to add one: docs/glossary.md
 LOCALE_PATHS = [VAR_DIR / "locale"]  # made of the repository's locale/ by controlpanel/words.py
 LANGUAGE_COOKIE_AGE = 365 * 24 * 3600  # seconds; without the cookie the browser's Accept-Language says it
 LANGUAGE_COOKIE_SECURE = SESSION_COOKIE_SECURE

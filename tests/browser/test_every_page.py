@@ -60,7 +60,7 @@ PAGES = {
 EMPTY = {
     name: PAGES[name] for name in ("home", "job-list", "job-launch", "definition-list", "host-list", "token-list", "palette")
 }
-IN_CHINESE = ("home", "job-list", "job", "job failed", "job-launch", "sign-in")
+IN_CHINESE = ("home", "job-list", "job", "job failed", "job-launch", "host", "team")
 # Addresses that answer with no page of their own: parts of one, files, and what is sent by POST.
 NO_PAGES = {
     "client-archive",

@@ -196,7 +196,8 @@ def test_a_person_chooses_the_language_and_stays_where_they_were(db, languages):
     page = browser.get("/tokens").content.decode()
     assert '<html lang="zh-hans"' in page
     assert "还没有 token" in page
-    assert f'value="{CHINESE}" lang="{CHINESE}" aria-current="true"' in page
+    assert f'value="{CHINESE}" lang="{CHINESE}" aria-current="true">简体中文</button>' in page
+    assert ">English</button>" in page
     browser.post("/language", {"language": "en"})
     assert "No token yet" in browser.get("/tokens").content.decode()
 
