@@ -9,7 +9,7 @@ from django.db import transaction
 from django.db.models import F, Q
 
 from clusters import reasons, workloads
-from jobs import services
+from jobs import notices, services
 from jobs.models import Job
 from jobs.selections import Refusal, has_ended
 from jobs.states import JobState
@@ -53,15 +53,17 @@ def _cancel_waiting(numbers: Sequence[int], *, by: Actor, now: datetime) -> set[
             is_seen, pk__in=numbers, state=JobState.QUEUED
         )
         rows = free.select_related("subject", "project").order_by("pk")
-        jobs = list(rows.only("pk", "project__team", "workload_id", "retry_at", "subject"))
+        told = ("created_by", "notify_json")
+        jobs = list(rows.only("pk", "project__team", "workload_id", "retry_at", "subject", *told))
         in_line = [job.workload_id for job in jobs if job.retry_at is None and job.workload_id]
         stopped = workloads.stop_waiting(in_line, code=code, now=now, **data)
-        over = [job for job in jobs if job.retry_at is not None or job.workload_id in stopped]
+        over = [job for job in jobs if job.subject_id and (job.retry_at is not None or job.workload_id in stopped)]
         changes = {"reason_code": code, "reason_data": data, "moved_at": now, "ended_at": now, "retry_at": None}
         Job.objects.filter(pk__in=[job.pk for job in over]).update(state=JobState.CANCELED, **changes)
         sentence = reasons.sentence(code, data)
         news = [events.News(job.subject_id, "job.canceled", sentence, {"reason": code, **data}) for job in over if job.subject_id]
-        events.record_many(news, at=now, by_name=name)
+        recorded = events.record_many(news, at=now, by_name=name)
+        notices.tell_many([pair for pair in zip(over, recorded, strict=True) if pair[0].created_by_id != by.user.pk], now=now)
         workloads.mark_all_followed(stopped)
         audit.record_many("job.cancel", by=by, subjects=[(job.subject, job.project) for job in over if job.subject], force=False)
     return {job.pk for job in over}

@@ -42,7 +42,7 @@ class News:
     data: dict[str, Any] = field(default_factory=dict)
 
 
-def record_many(news: Sequence[News], *, at: datetime, by_name: str = "") -> None:
+def record_many(news: Sequence[News], *, at: datetime, by_name: str = "") -> list[Event]:
     """The same as `record` for many subjects, in a constant number of queries; several of one subject come in this order.
 
     Locks the subjects by id. Lists that show them hear of the last of each list, which is enough to draw them again.
@@ -50,7 +50,7 @@ def record_many(news: Sequence[News], *, at: datetime, by_name: str = "") -> Non
     if not transaction.get_connection().in_atomic_block:
         raise RuntimeError(f"{len(news)} events recorded outside a transaction")
     if not news:
-        return
+        return []
     counts = Counter(one.subject_id for one in news)
     subjects = {one.pk: one for one in Subject.objects.select_for_update().filter(pk__in=counts).order_by("pk")}
     for count in set(counts.values()):
@@ -65,6 +65,7 @@ def record_many(news: Sequence[News], *, at: datetime, by_name: str = "") -> Non
         )
     Event.objects.bulk_create(found)
     announcements.announce_events(found)
+    return found
 
 
 def since(subject: Subject, seq: int, limit: int) -> list[Event]:

@@ -18,7 +18,19 @@ from tpu_panel.cli.terminal import Terminal
 from tpu_panel.job import Job
 from tpu_panel.panel import Panel
 
-FIELDS = ("project", "definition", "version", "parameters", "resources", "name", "labels", "environment", "secrets", "retries")
+FIELDS = (
+    "project",
+    "definition",
+    "version",
+    "parameters",
+    "resources",
+    "name",
+    "labels",
+    "environment",
+    "secrets",
+    "retries",
+    "notify",
+)
 WORDS: dict[type, str] = {dict: "an object", list: "a list", int: "a whole number", str: "a text"}
 
 
@@ -113,7 +125,7 @@ def _file(name: str) -> dict[str, Any]:
         raise UsageError(f"{name} is no JSON: {error}.") from None
     if not isinstance(found, dict):
         raise UsageError(f"{name} must hold a JSON object, as POST /api/v1/jobs takes it.")
-    objects = ("parameters", "resources", "labels", "environment", "retries")
+    objects = ("parameters", "resources", "labels", "environment", "retries", "notify")
     kinds: dict[str, type] = {**dict.fromkeys(objects, dict), "secrets": list, "version": int}
     for field, value in found.items():
         if field not in FIELDS:
