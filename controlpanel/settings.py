@@ -176,6 +176,7 @@ DEFAULT_FROM_EMAIL = _text("EMAIL_FROM", f"TPU control panel <panel@{_public.hos
 MAIL_DOMAIN = _public.hostname  # of the ids of mails
 NOTICE_HTTP = _flag("NOTICE_HTTP", False)  # webhooks at http addresses, which anybody on the way can read
 NOTICE_PRIVATE_ADDRESSES = _networks("NOTICE_PRIVATE_ADDRESSES")  # of webhooks, as 10.1.0.0/16: beside those of the internet
+NOTICE_SENDING_S = _number("NOTICE_SENDING_S", 60)  # a worker that says nothing of one for so long is taken for dead
 NOTICE_KEEP_DAYS = _number("NOTICE_KEEP_DAYS", 30)  # the list of what was told
 
 # -- Django --------------------------------------------------------------------------------------------

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
+from django.conf import settings
+
 from jobs.models import Notice
 from jobs.states import NOTICE_MOVES, NOTICE_OPEN, NoticeState
 
 BACK_OFF_S = (10, 60, 300, 1800, 7200)  # after the first try, the second ...; then it has failed
-SENDING_WITHIN_S = 60  # else its worker is taken for dead; more than a webhook or a mail may take
 
 
 def claim(notice: Notice, *, now: datetime) -> bool:
     """pending -> sending, before anything is sent. False: another has it."""
-    changes = {"tries": notice.tries + 1, "due_at": now + timedelta(seconds=SENDING_WITHIN_S)}
+    changes = {"tries": notice.tries + 1, "due_at": now + timedelta(seconds=settings.NOTICE_SENDING_S)}
     return _move(notice, NoticeState.SENDING, now=now, **changes)
 
 

@@ -46,19 +46,18 @@ def resolved(host: str, port: int) -> list[Address]:
 
 
 def may_call(address: Address) -> bool:
-    return all(_is_public(one) or _is_allowed(one) for one in _meant(address)) or _is_allowed(address)
+    return _is_allowed(address) or all(_is_public(one) or _is_allowed(one) for one in _meant(address))
 
 
 def _meant(address: Address) -> Iterator[Address]:
-    """The address, and that of IPv4 to which a router or the kernel would turn it."""
+    """The address of IPv4 that it is another way to write; else the address, and the one to which a router would tunnel it."""
     if isinstance(address, IPv6Address):
-        inner = address.ipv4_mapped or address.sixtofour or (address.teredo[1] if address.teredo else None)
-        if address in NAT64:
-            inner = IPv4Address(int(address) & 0xFFFFFFFF)
-        if inner is not None:
+        same = address.ipv4_mapped or (IPv4Address(int(address) & 0xFFFFFFFF) if address in NAT64 else None)
+        if same is not None:
+            yield same
+            return
+        if inner := address.sixtofour or (address.teredo[1] if address.teredo else None):
             yield inner
-            if address.ipv4_mapped:
-                return  # nothing but another way to write it
     yield address
 
 

@@ -63,7 +63,7 @@ def _parsed(text: str) -> httpx.URL | None:
         _name(url)
     except (httpx.InvalidURL, ValueError):  # UnicodeError is one of these
         return None
-    return url if url.scheme in PORTS and url.host and url.port != 0 else None
+    return url if url.scheme in PORTS and url.host and 0 < _port(url) < 65536 else None
 
 
 def _name(url: httpx.URL) -> str:
@@ -138,7 +138,7 @@ async def _status(url: httpx.URL, addresses: Sequence[Address], body: bytes, hea
 
 
 def _port(url: httpx.URL) -> int:
-    return url.port or PORTS[url.scheme]
+    return PORTS[url.scheme] if url.port is None else url.port
 
 
 def _refused(address: Address) -> str:

@@ -313,7 +313,7 @@ def test_a_worker_killed_while_it_sends_a_webhook_sends_it_again_with_its_id(vis
     assert (states()[0][0], len(receiver.calls)) == ("sending", 1)
     send(vision, clock)
     assert len(receiver.calls) == 1
-    clock.go(notice_moves.SENDING_WITHIN_S)
+    clock.go(60)
     notices.rescue(now=clock())
     clock.go(10)
     send(vision, clock)
@@ -331,7 +331,7 @@ def test_a_worker_killed_while_it_mails_mails_no_more(vision, by_mail, clock, mo
     with monkeypatch.context() as dying, pytest.raises(Killed):
         dying.setattr(notice_moves, "move", killed)
         send(vision, clock)
-    clock.go(notice_moves.SENDING_WITHIN_S)
+    clock.go(60)
     notices.rescue(now=clock())
     clock.go(3600)
     send(vision, clock)

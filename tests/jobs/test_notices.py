@@ -172,7 +172,7 @@ def test_a_job_that_waits_too_long_is_told_of_once_with_its_reason(vision, membe
     job = launch(vision)
     assert [notices.tell_waiting(now=after(60 * minute)) for minute in (9, 10, 11)] == [0, 1, 0]
     event = Event.objects.get(subject=job.subject, code="job.waits")
-    assert event.sentence == "It has waited for 10 min. The scheduler has not looked at it yet."
+    assert event.sentence == "It has waited for 10 min: The scheduler has not looked at it yet."
     assert told() == [("member", "waits", "job.waits", "webhook")]
 
 
@@ -244,9 +244,9 @@ def test_who_is_being_told_is_busy_without_a_chore(fallen):
 def test_a_worker_that_is_gone_leaves_a_mail_unsent_and_a_webhook_to_be_tried_again(fallen):
     for notice in fallen:
         assert notice_moves.claim(notice, now=NOON)
-    notices.rescue(now=after(notice_moves.SENDING_WITHIN_S - 1))
+    notices.rescue(now=after(60 - 1))
     assert [state for state, *_more in states()] == ["sending", "sending"]
-    notices.rescue(now=after(notice_moves.SENDING_WITHIN_S))
+    notices.rescue(now=after(60))
     assert states() == [
         ("failed", 1, "The panel was cut off while it sent it; it may have gone out, so it is not sent again."),
         ("pending", 1, "The panel was cut off while it sent it."),
