@@ -169,8 +169,9 @@ class Job(models.Model):
             models.Index(fields=["ended_at", "-id"], name="job_by_end"),
             models.Index(durations.run_ms(), F("id").desc(), condition=durations.HAS_RUN, name="job_by_run"),
             models.Index(durations.wait_ms(), F("id").desc(), condition=durations.HAS_WAITED, name="job_by_wait"),
-            models.Index(fields=["wait_told_at"], condition=~models.Q(wait_told_at=None), name="job_wait_told"),
-            models.Index(fields=["retry_at"], condition=~models.Q(retry_at=None), name="job_retry_due"),
+            # IS NOT NULL, which SQLite sees to follow from a comparison, and of NOT (... IS NULL) it does not: it would scan.
+            models.Index(fields=["wait_told_at"], condition=models.Q(wait_told_at__isnull=False), name="job_wait_told"),
+            models.Index(fields=["retry_at"], condition=models.Q(retry_at__isnull=False), name="job_retry_due"),
         ]
 
     @property

@@ -50,7 +50,7 @@ class NoticeSettings(models.Model):
 
 class NoticeQuerySet(models.QuerySet["Notice"]):
     def open(self) -> NoticeQuerySet:
-        return self.filter(state__in=NOTICE_OPEN)
+        return self.filter(due_at__isnull=False)
 
 
 class Notice(models.Model):
@@ -81,7 +81,8 @@ class Notice(models.Model):
             ),
         ]
         indexes = [
-            models.Index(fields=["due_at"], condition=models.Q(state__in=sorted(NOTICE_OPEN)), name="notice_due"),
+            # IS NOT NULL, which SQLite sees to follow from a comparison, and of NOT (... IS NULL) it does not.
+            models.Index(fields=["due_at"], condition=models.Q(due_at__isnull=False), name="notice_due"),
             models.Index(fields=["user", "-id"], name="notice_of_person_newest"),
             models.Index(fields=["moved_at"], name="notice_moved"),
         ]

@@ -74,7 +74,7 @@ def _call(notice: Notice, user: User, found: NoticeSettings, *, clock: Callable[
     except Undelivered as error:
         due_at = _note_failure(notice, error, now=clock())
         if due_at and not error.is_answer:
-            others = Notice.objects.filter(user=user, channel=Channel.WEBHOOK, state=NoticeState.PENDING)
+            others = Notice.objects.open().filter(user=user, channel=Channel.WEBHOOK, state=NoticeState.PENDING)
             others.update(due_at=Greatest("due_at", due_at))
         return error.is_answer or not error.again
     notice_moves.move(notice, NoticeState.SENT, now=clock())

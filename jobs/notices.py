@@ -158,7 +158,8 @@ def publish(*, now: datetime) -> int:
     if not due.exists():
         return 0
     busy = set(Chore.objects.open().filter(kind=ChoreKind.SEND_NOTICES).values_list("target", flat=True))
-    busy |= {str(pk) for pk in Notice.objects.filter(state=NoticeState.SENDING).values_list("user_id", flat=True).distinct()}
+    sending = Notice.objects.filter(state=NoticeState.SENDING, due_at__gt=now)
+    busy |= {str(pk) for pk in sending.values_list("user_id", flat=True)}
     wanted = 0
     if len(busy) < PERSONS_AT_ONCE:
         for user_id in due.values_list("user_id", flat=True).annotate(first=Min("due_at")).order_by("first", "user_id"):
@@ -171,4 +172,4 @@ def publish(*, now: datetime) -> int:
 
 def forget_old(*, before: datetime) -> int:
     """Those that were over by then; says how many."""
-    return Notice.objects.exclude(state__in=[NoticeState.PENDING, NoticeState.SENDING]).filter(moved_at__lt=before).delete()[0]
+    return Notice.objects.filter(due_at=None, moved_at__lt=before).delete()[0]

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 from django.contrib.auth.models import User
-from django.db import IntegrityError, transaction
+from django.db import IntegrityError, connection, transaction
 
 from clusters.models import Chore
 from jobs import cancellations, notice_moves, notices, services
@@ -286,3 +286,15 @@ def test_events_of_other_kinds_are_looked_at_without_a_query(vision, django_asse
         event = events.record(job.subject, "job.starting", "", at=NOON)
     with django_assert_num_queries(0):
         notices.tell(job, event, now=NOON)
+
+
+def test_what_each_tick_looks_for_stands_in_an_index():
+    now = after(1)
+    for rows, index in (
+        (Job.objects.filter(wait_told_at__lte=now).order_by("wait_told_at"), "job_wait_told"),
+        (Job.objects.filter(retry_at__lte=now).order_by("retry_at", "pk"), "job_retry_due"),
+        (Notice.objects.filter(state="sending", due_at__lte=now), "notice_due"),
+        (Notice.objects.filter(state="pending", due_at__lte=now, give_up_at__lte=now), "notice_due"),
+        (Notice.objects.filter(state="sending", due_at__gt=now).values_list("user_id"), "notice_due"),
+    ):
+        assert connection.vendor != "sqlite" or index in rows.explain()
