@@ -47,7 +47,7 @@ def fault_of(text: str) -> str:
         address = ip_address(_name(url))
     except ValueError:
         return ""
-    return "" if public_addresses.may_call(address) else _refused(address)
+    return "" if public_addresses.may_call(address) else _refused(url)
 
 
 def host_of(text: str) -> str:
@@ -104,9 +104,8 @@ def _addresses(url: httpx.URL) -> list[Address]:
         found = public_addresses.resolved(_name(url), _port(url))
     except public_addresses.Unresolved as error:
         raise Undelivered(_("%(host)s has no address: %(detail)s") % {"host": url.host, "detail": error}) from None
-    for address in found:
-        if not public_addresses.may_call(address):
-            raise Undelivered(_refused(address), again=False)
+    if not all(public_addresses.may_call(address) for address in found):
+        raise Undelivered(_refused(url), again=False)
     return found
 
 
@@ -141,10 +140,10 @@ def _port(url: httpx.URL) -> int:
     return PORTS[url.scheme] if url.port is None else url.port
 
 
-def _refused(address: Address) -> str:
-    return _("%(address)s is no address of the internet; whoever runs the panel may allow it (NOTICE_PRIVATE_ADDRESSES).") % {
-        "address": address
-    }
+def _refused(url: httpx.URL) -> str:
+    """Not which address: names of the panel's own network are not for everybody to look up."""
+    sentence = _("%(host)s is not on the internet alone; whoever runs the panel may allow it (NOTICE_PRIVATE_ADDRESSES).")
+    return sentence % {"host": url.host}
 
 
 @functools.cache

@@ -59,6 +59,7 @@ def launch(panel: Panel, terminal: Terminal, arguments: argparse.Namespace) -> i
         "environment": {**body.get("environment", {}), **pairs("--env", arguments.environment)},
         "secrets": [*body.get("secrets", []), *arguments.secrets],
         "name": arguments.name or body.get("name", ""),
+        "notify": body.get("notify", {}) if arguments.notify is None else {**body.get("notify", {}), **_notify(arguments.notify)},
     }
     if arguments.check:
         return _checked(terminal, arguments, panel.check(**asked))
@@ -90,6 +91,13 @@ def _begun(terminal: Terminal, arguments: argparse.Namespace, begin: Any) -> int
         terminal.print(f"Job {job.number} is {job.state}: {job.url}")
         terminal.note(f"Follow it: tpu-panel logs {job.number} -f    Wait for it: tpu-panel wait {job.number}")
     return Status.DONE
+
+
+def _notify(text: str) -> dict[str, Any]:
+    """How the person is told is as they have set it. Which events there are the panel knows, and says."""
+    if text == "nothing":
+        return {"events": [], "waits_longer_than_min": None}
+    return {"events": [name for name in text.replace(" ", "").split(",") if name]}
 
 
 def _definition(panel: Panel, slug: str, project: str) -> Mapping[str, Any]:
