@@ -29,6 +29,7 @@ SENTENCES = {
         "%(ref)s of %(address)s has not been resolved to a commit yet; it ends when that takes longer than %(seconds)s s."
     ),
     "retrying": _("Attempt %(attempt)s failed: %(why)s The next begins %(delay_s)s s later; %(left)s more could follow."),
+    "waits-long": _("It has waited for %(minutes)s min: %(why)s"),
     # Where it stands on its way
     "placed": _("Placed on %(hosts)s."),
     "preparing": _("%(hosts)s has taken it."),

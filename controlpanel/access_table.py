@@ -68,6 +68,7 @@ DOORS = [
         client.tar.gz                                                    | anyone
         sign-in                                                          | who is not signed in
         tokens                                                           | who is signed in
+        notices                                                          | who is signed in
         teams                                                            | who is signed in
         teams/<str:slug>                                                 | team.view
         teams/<str:slug>/tokens                                          | team.oversee
@@ -97,6 +98,8 @@ DOORS = [
         api/v1/views                                                     | who is signed in
         api/v1/me                                                        | who is signed in
         api/v1/tokens                                                    | who is signed in
+        api/v1/notices                                                   | who is signed in
+        api/v1/notices/deliveries                                        | who is signed in
         api/v1/teams                                                     | who is signed in
         api/v1/teams/<str:slug>                                          | team.view
         api/v1/teams/<str:slug>/members                                  | team.view
@@ -153,6 +156,8 @@ DOORS = [
         language                                                         | anyone           | 302
         sign-out                                                         | anyone           | 302
         tokens                                                           | who is signed in | 201
+        notices                                                          | who is signed in | 302
+        notices/webhook-secret                                           | who is signed in | 201
         tokens/<int:token_id>/revocation                                 | whose it is      | 302
         teams                                                            | an operator      | 302
         teams/<str:slug>                                                 | team.edit        | 302
@@ -187,6 +192,7 @@ DOORS = [
         definitions/<str:project>/<str:slug>/archival                    | definitions.edit | 302
         definitions/<str:project>/<str:slug>/archival/removal            | definitions.edit | 302
         api/v1/tokens                                                    | who is signed in | 201
+        api/v1/notices/webhook-secret                                    | who is signed in | 201 | | admin
         api/v1/teams                                                     | an operator      | 201
         api/v1/teams/<str:slug>/invitations                              | team.edit        | 201
         api/v1/teams/<str:slug>/projects                                 | team.edit        | 201
@@ -224,6 +230,7 @@ DOORS = [
     *_doors(
         "PUT",
         """
+        api/v1/notices                                                   | who is signed in | 200 | | admin
         api/v1/projects/<str:slug>/secrets/<str:name>                    | secrets.edit     | 204
         agent/v1/fetches/<int:fetch_id>                                  | a host's own token
         """,

@@ -24,6 +24,7 @@ reason (at the end) explains. "Rescue" is who moves a row on when nobody else do
 """
 TABLES: list[tuple[str, type[TextChoices], Mapping[str, frozenset[str]], ModuleType]] = [
     ("Job", jobs_states.JobState, jobs_states.MOVES, jobs_states),
+    ("Notice", jobs_states.NoticeState, jobs_states.NOTICE_MOVES, jobs_states),
     ("Workload", clusters_states.WorkloadState, clusters_states.WORKLOAD_MOVES, clusters_states),
     ("Rank", clusters_states.RankState, clusters_states.RANK_MOVES, clusters_states),
     ("Host", clusters_states.HostState, clusters_states.HOST_MOVES, clusters_states),

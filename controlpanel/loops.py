@@ -18,7 +18,7 @@ from clusters.dispatch import dispatch
 from clusters.scheduling import schedule
 from clusters.sweep import sweep
 from controlpanel.inbox import Inbox
-from jobs import attempts
+from jobs import attempts, notices
 from monitoring.waking import Waker
 
 logger = logging.getLogger(__name__)
@@ -51,7 +51,7 @@ class SchedulerLoop:
 
 @dataclass
 class FollowLoop:
-    """Whoever owns workloads follows them; jobs that wait to try again begin."""
+    """Whoever owns workloads follows them; jobs that wait to try again begin; who wants to know of it is told."""
 
     name: str = "follow"
 
@@ -62,6 +62,7 @@ class FollowLoop:
         now = timezone.now()
         attempts.follow(now=now)
         attempts.begin_due(now=now)
+        notices.tick(now=now)
 
     def wait(self) -> None:
         self.waker.wait(1.0)

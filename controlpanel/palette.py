@@ -102,6 +102,7 @@ def _pages(by: Actor, sought: str) -> list[Found]:
         Found(_("Clusters"), reverse("host-list"), icon="cpu"),
         Found(_("Teams"), reverse("team-list"), icon="users"),
         Found(_("Audit"), reverse("audit"), icon="history"),
+        Found(_("Notices"), reverse("notices"), icon="bell"),
         Found(_("API tokens"), reverse("token-list"), icon="key"),
         Found(_("API documentation"), reverse("api-reference"), icon="book"),
     ]

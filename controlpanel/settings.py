@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import os
 import secrets
+from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, unquote, urlsplit
 
 import dj_database_url
 import limits
@@ -42,6 +43,27 @@ def _rate(name: str, default: str) -> str:
     except ValueError:
         raise ImproperlyConfigured(f"{name} must be like 3000/minute, or 0, not {text!r}") from None
     return text
+
+
+def _networks(name: str) -> list[IPv4Network | IPv6Network]:
+    try:
+        return [ip_network(text) for text in _text(name, "").split()]
+    except ValueError as error:
+        raise ImproperlyConfigured(f"{name} must be networks as 10.1.0.0/16, with spaces between them: {error}") from None
+
+
+MAIL_PORTS = {"smtp": 25, "smtp+tls": 587, "smtps": 465, "": 25}
+
+
+def _mail_server(text: str) -> SplitResult:
+    server = urlsplit(text)
+    try:
+        is_one = server.scheme in MAIL_PORTS and server.port != 0 and bool(server.hostname)
+    except ValueError:
+        is_one = False
+    if text and not is_one:
+        raise ImproperlyConfigured("EMAIL_URL must be like smtp+tls://user:password@mail.example:587")
+    return server
 
 
 def _flag(name: str, default: bool) -> bool:
@@ -141,6 +163,21 @@ STORAGES = {
 FETCH_MAX_BYTES = int(_number("FETCH_MAX_BYTES", 2 * 1024**3))  # a larger file is not fetched from its host
 FETCH_STALL_S = _number("FETCH_STALL_S", 600)  # a fetch of which nothing came for so long has failed
 FETCH_KEEP_S = _number("FETCH_KEEP_S", 24 * 3600)  # a fetched file is dropped so long after its last piece
+
+# -- Notices -----------------------------------------------------------------------------------------------
+MAIL_URL = _text("EMAIL_URL", "")  # smtp://, smtp+tls:// or smtps://[user:password@]host[:port]; "": no mail
+IS_MAIL_CONFIGURED = bool(MAIL_URL)
+_mail = _mail_server(MAIL_URL)
+EMAIL_HOST, EMAIL_PORT = _mail.hostname or "localhost", _mail.port or MAIL_PORTS[_mail.scheme]
+EMAIL_HOST_USER, EMAIL_HOST_PASSWORD = unquote(_mail.username or ""), unquote(_mail.password or "")
+EMAIL_USE_TLS, EMAIL_USE_SSL = _mail.scheme == "smtp+tls", _mail.scheme == "smtps"
+EMAIL_TIMEOUT = 10  # seconds
+DEFAULT_FROM_EMAIL = _text("EMAIL_FROM", f"TPU control panel <panel@{_public.hostname}>")
+MAIL_DOMAIN = _public.hostname  # of the ids of mails
+NOTICE_HTTP = _flag("NOTICE_HTTP", False)  # webhooks at http addresses, which anybody on the way can read
+NOTICE_PRIVATE_ADDRESSES = _networks("NOTICE_PRIVATE_ADDRESSES")  # of webhooks, as 10.1.0.0/16: beside those of the internet
+NOTICE_SENDING_S = _number("NOTICE_SENDING_S", 60)  # a worker that says nothing of one for so long is taken for dead
+NOTICE_KEEP_DAYS = _number("NOTICE_KEEP_DAYS", 30)  # the list of what was told
 
 # -- Django --------------------------------------------------------------------------------------------
 INSTALLED_APPS = [
@@ -265,6 +302,8 @@ SPECTACULAR_SETTINGS = {
         "WorkloadStateEnum": "clusters.states.WorkloadState",
         "HostStateEnum": "clusters.states.HostState",
         "FetchStateEnum": "clusters.states.FetchState",
+        "NoticeStateEnum": "jobs.states.NoticeState",
+        "NoticeKindEnum": "jobs.models.NoticeKind",
         "CauseEnum": "jobs.retries.Cause",
         "RoleEnum": "projects.models.Role",
         "StandingEnum": "projects.models.Standing",

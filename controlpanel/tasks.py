@@ -5,16 +5,19 @@ from __future__ import annotations
 from datetime import timedelta
 
 from celery import shared_task
+from django.conf import settings
 from django.core.management import call_command
 from django.utils import timezone
 
 from clusters import chores, fetches, resolving, retention
 from clusters.models.chores import ChoreKind
+from jobs import notice_sending, notices
 from monitoring import segments
 from projects import idempotency
 
 CHORES: dict[str, chores.Do] = {
     ChoreKind.RESOLVE_SOURCE: resolving.resolve,
+    ChoreKind.SEND_NOTICES: notice_sending.send_due,
 }
 
 
@@ -27,6 +30,7 @@ def do_chore(chore_id: int) -> None:
 def forget_expired() -> None:
     idempotency.forget_old(timezone.now())
     chores.forget_done(before=timezone.now() - timedelta(days=1))
+    notices.forget_old(before=timezone.now() - timedelta(days=settings.NOTICE_KEEP_DAYS))
     call_command("clearsessions")
 
 

@@ -27,7 +27,7 @@ def launch_python(body: Mapping[str, Any]) -> str:
 
 def launch_command(body: Mapping[str, Any]) -> str:
     """The same with tpu-panel, followed to the end. What it has no option for comes as JSON on its standard input."""
-    if "retries" in body:
+    if "retries" in body or "notify" in body:
         return f"tpu-panel launch --file - --follow <<'{END}'\n{json.dumps(body, ensure_ascii=False)}\n{END}"
     return NEXT.join([shlex.join(["tpu-panel", "launch", body["definition"]]), *map(shlex.join, _options(body)), "--follow"])
 

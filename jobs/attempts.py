@@ -14,7 +14,7 @@ from django.utils.translation import gettext as _
 from clusters import hosts, reasons, workloads
 from clusters.models import Workload
 from clusters.states import Outcome, WorkloadState
-from jobs import retries
+from jobs import notices, retries
 from jobs.models import Attempt, Job
 from jobs.retries import Cause
 from jobs.states import ENDED, MOVES, JobState
@@ -187,5 +187,6 @@ def move(job: Job, to: str, *, code: str, data: dict[str, Any], now: datetime, b
     for name, value in changes.items():
         setattr(job, name, value)
     assert job.subject
-    events.record(job.subject, f"job.{to}", reasons.written(code, data), at=now, by_name=by_name, reason=code, **data)
+    event = events.record(job.subject, f"job.{to}", reasons.written(code, data), at=now, by_name=by_name, reason=code, **data)
+    notices.tell(job, event, now=now)
     return True

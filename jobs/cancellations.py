@@ -11,7 +11,7 @@ from django.db import transaction
 from django.db.models import F, Q
 
 from clusters import reasons, workloads
-from jobs import services
+from jobs import notices, services
 from jobs.models import Job
 from jobs.selections import Refusal, has_ended
 from jobs.states import JobState
@@ -78,6 +78,7 @@ def _cancel_waiting(numbers: Sequence[int], *, by: Actor, now: datetime) -> set[
         Job.objects.filter(pk__in=[job.pk for job in over]).update(state=JobState.CANCELED, **changes)
         sentence, about = reasons.written(code, data), {"reason": code, **data}
         events.record_many([events.News(job.subject_id, "job.canceled", sentence, about) for job in over], at=now, by_name=name)
+        notices.tell_launchers([job.pk for job in over], "job.canceled", but=by, now=now)
         workloads.mark_all_followed(stopped)
         subjects = [((job.kind, job.key, job.title), job.project_id, job.team_id) for job in over]
         audit.record_many("job.cancel", by=by, subjects=subjects, force=False)

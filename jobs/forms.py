@@ -27,6 +27,12 @@ from projects.errors import Invalid
 from projects.models import Project
 
 RESOURCES = ("accelerator", "chips", "cluster")
+NOTIFY: dict[str, dict[str, Any]] = {
+    "nothing": {"events": [], "waits_longer_than_min": None},
+    "fails": {"events": ["fails"]},
+    "ends": {"events": ["ends"]},
+    "starts-ends": {"events": ["starts", "ends"]},
+}  # what the form's choices ask for
 
 
 @dataclass(frozen=True)
@@ -98,7 +104,7 @@ class LaunchForm:
         cls, project: Project, version: DefinitionVersion, sent: QueryDict, files: MultiValueDict, by: Actor | None = None
     ) -> LaunchForm:
         """As it was sent. With `by`, files that came along are stored, and their digests are the texts."""
-        known = ("name", "labels", "environment", "parameters")
+        known = ("name", "labels", "environment", "parameters", "notify")
         texts = {
             path: str(sent[path]) for path in sent if path in known or path.startswith(("parameters.", "resources.", "retries."))
         }
@@ -139,6 +145,8 @@ class LaunchForm:
             "secrets": self.secrets,
             "retries": self._retries(),
         }
+        if notify := NOTIFY.get(self.texts.get("notify", "")):
+            body["notify"] = notify
         if not resources.get("cluster") and not self.version.resources.get("cluster"):
             body["resources"].pop("cluster", None)  # any, as when nothing is said
         return body
@@ -283,6 +291,17 @@ class LaunchForm:
         ]
 
     @property
+    def notify_field(self) -> Field:
+        choices = [
+            Choice("", _("as of all my jobs")),
+            Choice("fails", _("when it fails")),
+            Choice("ends", _("when it ends")),
+            Choice("starts-ends", _("when it starts and when it ends")),
+            Choice("nothing", _("nothing")),
+        ]
+        return self._field("notify", _("Tell me"), Kind.CHOICE, choices=choices)
+
+    @property
     def retry_fields(self) -> list[Field]:
         words = {Cause.USER_CODE: _("After a failure of the command"), Cause.HOST_LOST: _("After a loss of its host")}
         found = []
@@ -298,12 +317,12 @@ class LaunchForm:
     @property
     def all_fields(self) -> list[Field]:
         where = [self.accelerator_field, self.chips_field, self.cluster_field]
-        return [*where, *self.parameter_fields, *self.more_fields, *self.retry_fields, self.secrets_field]
+        return [*where, *self.parameter_fields, *self.more_fields, *self.retry_fields, self.secrets_field, self.notify_field]
 
     @property
     def has_more(self) -> bool:
         """Whether the part that is folded has something to see."""
-        paths = ("name", "labels", "environment", "secrets")
+        paths = ("name", "labels", "environment", "secrets", "notify")
         usual = _texts_of_retries(Policy.from_json(self.version.retries))
         if any(self.texts.get(path, text) != text or path in self.errors for path, text in usual.items()):
             return True

@@ -46,9 +46,11 @@ class LaunchChecks(APIView):
         Nothing is made and nothing is held for it. What would be refused is refused here, with the same words.
         """
         asked = Launch.from_body(request.data)
-        project = get_project(Actor.of(request), asked.project, may="jobs.launch")
+        by = Actor.of(request)
+        project = get_project(by, asked.project, may="jobs.launch")
         version = definitions.get_version(project, asked.definition, asked.version)
         job = services.drafted(project=project, version=version, **asked.wanted, is_trial=True)
+        services.check_notify(asked.notify, by=by)
         found = {
             "outlook": free.outlook(job.request, scheduling.inventory()),
             "version": version.number,

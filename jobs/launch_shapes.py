@@ -3,14 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from django.utils.translation import gettext as _
 
+from jobs import notice_wishes
 from jobs.values import MOST_ENVIRONMENT_BYTES, MOST_VALUE_BYTES, is_readable, is_storable
 from projects import shapes, variables
 from projects.errors import Invalid
+
+
+class NotifyBody(shapes.Body):
+    """What is left out is as the launcher's notices are set (`/notices`)."""
+
+    example: ClassVar = {"events": ["fails"], "waits_longer_than_min": 60}
+    events = shapes.Names(required=False, help_text="Of `starts`, `ends` and `fails`; empty: none.")
+    waits_longer_than_min = shapes.Whole(required=False, allow_null=True, help_text="Minutes; null: however long it waits.")
+    by_mail = shapes.Flag(required=False)
+    by_webhook = shapes.Flag(required=False)
 
 
 class LaunchBody(shapes.Body):
@@ -38,6 +49,7 @@ class LaunchBody(shapes.Body):
     environment = shapes.Texts(default=dict, help_text="Variables of the command, besides the definition's.")
     secrets = shapes.Names(default=list, help_text="Secrets of the project that the command gets as variables of these names.")
     retries = shapes.Object(default=dict, help_text="`user_code` and `host_lost`, each with `times` and `delay_s`.")
+    notify = NotifyBody(default=dict, help_text="What you want to be told of this job otherwise than of all your jobs.")
 
 
 @dataclass(frozen=True)
@@ -54,6 +66,7 @@ class Launch:
     environment: dict[str, str]
     secrets: list[str]
     retries: dict[str, Any]
+    notify: dict[str, Any] = field(default_factory=dict)
 
     @classmethod
     def from_body(cls, body: Any) -> Launch:
@@ -85,12 +98,14 @@ class Launch:
             "environment": self.environment,
             "secrets": self.secrets,
             "retries": self.retries,
+            "notify": self.notify,
         }
 
 
 def _unfit(asked: Launch) -> dict[str, str]:
     unreadable = _("holds a line break, a control character or one that turns the direction of text")
     wrong = {path: unreadable for path, value in (("name", asked.name), ("labels", asked.labels)) if not is_readable(value)}
+    wrong |= notice_wishes.unfit(asked.notify, at="notify.")
     if len(asked.name) > 100:
         wrong["name"] = _("at most 100 characters")
     if len(asked.labels) > 50 or any(len(k) > 63 or len(v) > 200 for k, v in asked.labels.items()):

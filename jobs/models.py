@@ -12,10 +12,22 @@ from clusters import reasons
 from clusters.models import Workload
 from clusters.specs import Request, Spec
 from jobs import durations
+from jobs.notice_models import Channel, Notice, NoticeKind, NoticeSettings
 from jobs.retries import Cause, Policy
 from jobs.states import ENDED, JobState
 from monitoring.models import Subject
 from projects.models import Project, slug
+
+__all__ = [
+    "Attempt",
+    "Channel",
+    "DefinitionVersion",
+    "Job",
+    "JobDefinition",
+    "Notice",
+    "NoticeKind",
+    "NoticeSettings",
+]
 
 
 class JobDefinitionQuerySet(models.QuerySet["JobDefinition"]):
@@ -115,6 +127,8 @@ class Job(models.Model):
     request_json = models.JSONField()
     spec_json = models.JSONField()
     retries_json = models.JSONField(default=dict)
+    notify_json = models.JSONField(default=dict)  # what its launcher wants to be told otherwise than usual (notice_wishes.py)
+    wait_told_at = models.DateTimeField(null=True)  # when they are to be told that it waits, if it still does
     relaunch_of = models.ForeignKey("self", null=True, on_delete=models.SET_NULL, related_name="relaunches")
     subject = models.ForeignKey(
         Subject, on_delete=models.PROTECT, null=True, related_name="+"
@@ -155,7 +169,9 @@ class Job(models.Model):
             models.Index(fields=["ended_at", "-id"], name="job_by_end"),
             models.Index(durations.run_ms(), F("id").desc(), condition=durations.HAS_RUN, name="job_by_run"),
             models.Index(durations.wait_ms(), F("id").desc(), condition=durations.HAS_WAITED, name="job_by_wait"),
-            models.Index(fields=["retry_at"], condition=~models.Q(retry_at=None), name="job_retry_due"),
+            # IS NOT NULL, which SQLite sees to follow from a comparison, and of NOT (... IS NULL) it does not: it would scan.
+            models.Index(fields=["wait_told_at"], condition=models.Q(wait_told_at__isnull=False), name="job_wait_told"),
+            models.Index(fields=["retry_at"], condition=models.Q(retry_at__isnull=False), name="job_retry_due"),
         ]
 
     @property

@@ -13,8 +13,8 @@ from django.utils.translation import gettext as _
 from clusters import catalogue, reasons, runtimes, sources, workloads
 from clusters.models import Cluster, Workload
 from clusters.specs import Request
-from jobs import attempts, parameters
-from jobs.models import DefinitionVersion, Job
+from jobs import attempts, notice_wishes, notices, parameters
+from jobs.models import DefinitionVersion, Job, NoticeSettings
 from jobs.retries import Policy
 from jobs.states import JobState
 from monitoring import events, subjects
@@ -52,9 +52,17 @@ def get_job(actor: Actor, number: int, *, may: str) -> Job:
 def launch(*, by: Actor, now: datetime, **asked: Any) -> Job:
     """A queued job with its first attempt, its audit row and its event, in one transaction. `asked` is what `drafted` takes.
 
-    Raises Invalid as `drafted` does.
+    Raises Invalid as `drafted` and `check_notify` do.
     """
-    return _begin(drafted(**asked), by=by, now=now)
+    job = drafted(**asked)
+    check_notify(job.notify_json, by=by)
+    return _begin(job, by=by, now=now)
+
+
+def check_notify(said: Mapping[str, Any], *, by: Actor) -> None:
+    """Raises Invalid at "notify..." when what a launch wants to be told cannot reach `by`."""
+    if said:
+        notice_wishes.check(_settings_of(by), said)
 
 
 def drafted(
@@ -68,6 +76,7 @@ def drafted(
     environment: Mapping[str, str] | None = None,
     secrets: list[str] | None = None,
     retries: Mapping[str, Any] | None = None,
+    notify: Mapping[str, Any] | None = None,
     is_trial: bool = False,
 ) -> Job:
     """The job that a launch would make, not stored. Of its code a typed script is, unless `is_trial`.
@@ -96,6 +105,7 @@ def drafted(
         request_json=request_of(dict(version.resources) | dict(resources)).to_json(),
         spec_json=spec.to_json(),
         retries_json=Policy.from_json({**version.retries, **(retries or {})}).to_json(),
+        notify_json=dict(notify or {}),
     )
 
 
@@ -116,6 +126,7 @@ def _begin(job: Job, *, by: Actor, now: datetime) -> Job:
     with transaction.atomic():
         job.created_by = by.user if by.user.is_authenticated else None
         job.created_at = job.moved_at = now
+        job.wait_told_at = notices.wait_told_at(_settings_of(by), job.notify_json, created_at=now)
         job.save()
         job.subject = subjects.create(kind="job", key=str(job.pk), title=job.name, project=job.project, link=f"/jobs/{job.pk}")
         attempts.begin(job, queued_at=now, now=now)
@@ -130,6 +141,10 @@ def _begin(job: Job, *, by: Actor, now: datetime) -> Job:
             **more,
         )
     return job
+
+
+def _settings_of(by: Actor) -> NoticeSettings | None:
+    return NoticeSettings.objects.filter(user=by.user.pk).first()
 
 
 def cancel(*, job: Job, by: Actor, now: datetime, force: bool = False) -> Job:

@@ -59,6 +59,7 @@ class JobAnswer(shapes.Answer):
         "environment": {},
         "secrets": [],
         "retries": {"user_code": {"times": 0, "delay_s": 10}, "host_lost": {"times": 0, "delay_s": 10}},
+        "notify": {},
         "retry_at": None,
         "relaunch_of": None,
         "created_by": "member1",
@@ -84,6 +85,7 @@ class JobAnswer(shapes.Answer):
     environment = serializers.DictField(child=serializers.CharField())
     secrets = serializers.ListField(child=serializers.CharField())
     retries = serializers.JSONField(source="retries_json")
+    notify = serializers.JSONField(source="notify_json", help_text="As its launch said it.")
     retry_at = serializers.DateTimeField(allow_null=True)
     relaunch_of = serializers.IntegerField(source="relaunch_of_id", allow_null=True)
     created_by = serializers.CharField(source="created_by.username", default=None, allow_null=True)

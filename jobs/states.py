@@ -1,4 +1,4 @@
-"""States of a job, and the moves between them. docs/states.md is drawn from MOVES."""
+"""States of a job and of a notice, and the moves between them. docs/states.md is drawn from MOVES."""
 
 from __future__ import annotations
 
@@ -33,4 +33,28 @@ MOVES: dict[str, frozenset[str]] = {
     S.SUCCEEDED: frozenset(),
     S.FAILED: frozenset(),
     S.CANCELED: frozenset(),
+}
+
+
+class NoticeState(TextChoices):
+    # in: notices.tell, sending.* (to try again at `due_at`); out: sending.claim; rescue: notices.tick, at `give_up_at`
+    PENDING = "pending", _("pending")
+    # in: sending.claim; out: sending.*; rescue: notices.tick, at `due_at`: a webhook goes again with its id, a mail never
+    SENDING = "sending", _("sending")
+    # in: sending.*; forgotten after NOTICE_KEEP_DAYS
+    SENT = "sent", _("sent")
+    # in: sending.*, notices.tick; forgotten as the sent ones
+    FAILED = "failed", _("failed")
+    # in: sending.*, when nobody is to be told any more: who left the team, or has switched it off; forgotten as the sent ones
+    DROPPED = "dropped", _("not sent")
+
+
+N = NoticeState
+NOTICE_OPEN = frozenset({N.PENDING, N.SENDING})
+NOTICE_MOVES: dict[str, frozenset[str]] = {
+    N.PENDING: frozenset({N.SENDING, N.FAILED, N.DROPPED}),
+    N.SENDING: frozenset({N.PENDING, N.SENT, N.FAILED, N.DROPPED}),
+    N.SENT: frozenset(),
+    N.FAILED: frozenset(),
+    N.DROPPED: frozenset(),
 }

@@ -69,6 +69,16 @@ def reveal(project_id: int, names: Iterable[str]) -> dict[str, str]:
     return _opened({name: bytes(sealed[name]) for name in wanted})
 
 
+def seal(text: str) -> bytes:
+    """For other secrets that the panel keeps, each for its own purpose."""
+    return _fernet(make=True).encrypt(text.encode())
+
+
+def unseal(sealed: bytes) -> str:
+    """Raises Conflict("secret-unreadable")."""
+    return _opened({"": bytes(sealed)})[""]
+
+
 def _check(name: str, value: str) -> None:
     try:
         secret_name(name)

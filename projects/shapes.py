@@ -49,6 +49,8 @@ class Body(serializers.Serializer):
 
     def to_internal_value(self, data: Any) -> dict[str, Any]:
         if not isinstance(data, Mapping):
+            if self.parent is not None:  # a part of a body
+                raise serializers.ValidationError(_("an object is needed"))
             raise Invalid({"": _("The body must be a JSON object.")})
         unknown = sorted(set(data) - set(self.fields))
         try:

@@ -62,6 +62,7 @@ class Panel:
         environment: Mapping[str, str] | None = None,
         secrets: Sequence[str] = (),
         retries: Mapping[str, Any] | None = None,
+        notify: Mapping[str, Any] | None = None,
         key: str = "",
     ) -> Job:
         """Launch a job, with the newest version of the definition unless another is named.
@@ -79,6 +80,7 @@ class Panel:
             "environment": dict(environment or {}),
             "secrets": list(secrets),
             "retries": dict(retries or {}),
+            "notify": dict(notify or {}),
         }
         body = {field: value for field, value in asked.items() if value or field in ("project", "definition")}
         return Job(self._connection, self._connection.post("jobs", body, key=key))

@@ -5,6 +5,7 @@ from django.db import models
 
 class ChoreKind(models.TextChoices):
     RESOLVE_SOURCE = "resolve-source"  # target: the workload whose git ref is to become a commit
+    SEND_NOTICES = "send-notices"  # target: the person whose notices are due (jobs/notices.py)
 
 
 class ChoreQuerySet(models.QuerySet["Chore"]):

@@ -77,6 +77,7 @@ WORDS: dict[str, Any] = {
 EVENT_WORDS: dict[str, Any] = {  # of events that are no move to a state
     "attempt.begun": gettext_lazy("next attempt"),
     "labeled": gettext_lazy("labels"),
+    "waits": gettext_lazy("still waits"),
     "source.resolved": gettext_lazy("source"),
     "rank.preparing": gettext_lazy("preparing"),
     "rank.gone": gettext_lazy("host is clear"),

@@ -29,6 +29,7 @@ BODIES = {
         "secrets": ["WANDB_KEY", "HF_TOKEN"],
     },
     "with retries": {"project": "vit", "definition": "train", "retries": {"host_lost": {"times": 2, "delay_s": 10}}},
+    "with notices": {"project": "vit", "definition": "train", "notify": {"events": [], "waits_longer_than_min": None}},
     "texts that could be something else": {
         "project": "vit",
         "definition": "train",

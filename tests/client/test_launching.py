@@ -45,6 +45,21 @@ def test_the_command_line_goes_before_the_file(tmp_path):
     }
 
 
+@pytest.mark.parametrize(
+    ("written", "notify"),
+    [
+        (["--notify", "starts, fails"], {"by_mail": True, "events": ["starts", "fails"]}),
+        (["--notify", "nothing"], {"by_mail": True, "events": [], "waits_longer_than_min": None}),
+        ([], {"by_mail": True, "events": ["ends"]}),
+    ],
+)
+def test_what_is_to_be_told_goes_before_the_files_and_the_rest_stays(tmp_path, written, notify):
+    (tmp_path / "launch.json").write_text(json.dumps({"definition": "train", "notify": {"by_mail": True, "events": ["ends"]}}))
+    script = Script(known(DEFINITION), made())
+    launch(script, "--file", str(tmp_path / "launch.json"), *written)
+    assert json.loads(script.requests[1].content)["notify"] == notify
+
+
 def test_parameters_are_read_by_the_version_that_is_launched():
     script = Script(
         known(DEFINITION), httpx.Response(200, json={"parameters": {"properties": {"size": {"type": "string"}}}}), made()

@@ -34,7 +34,7 @@ from controlpanel.access_table import (
     TOPICS,
     Door,
 )
-from jobs import log_stream, saved_views, services
+from jobs import log_stream, notice_settings, saved_views, services
 from monitoring import door as websocket_door
 from monitoring import subjects
 from projects import invitations, secrets
@@ -190,6 +190,8 @@ BODIES: dict[str, Any] = {
     "POST /seen": {"until": "2026-03-01T12:00:00+00:00"},
     "POST /sign-in": {"username": "member", "password": PASSWORD},
     "POST /tokens": {"name": "n", "scope": "read", "days": ""},
+    "POST /notices": {"events": ["fails"]},
+    "PUT /api/v1/notices": {"events": ["fails"]},
     "POST /hosts/new": {"cluster": "local"},
     "POST /hosts/<uuid:host_id>/cordon": {"reason": "disk"},
     "POST /hosts/<uuid:host_id>/drain": {"reason": "disk"},
@@ -220,6 +222,10 @@ def prepare(door: Door, world: SimpleNamespace) -> None:
     by = Actor(user=world.people[OPERATOR])
     if door.route.endswith("cordon/removal") or (door.method, door.route.endswith("/cordon")) == ("DELETE", True):
         hosts.cordon(host=Host.objects.get(pk=world.host.pk), reason="disk", by=by, now=NOON)
+    if door.route.endswith("notices/webhook-secret"):
+        for user in filter(None, world.people.values()):
+            wanted = {"webhook_url": "https://hooks.example/panel"}
+            notice_settings.change(user=user, wanted=wanted, by=Actor(user=user), now=NOON)
     if door.route.endswith("/abandonment"):
         services.cancel(job=world.job, by=by, now=NOON)
 

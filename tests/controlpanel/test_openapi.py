@@ -24,7 +24,8 @@ from schemathesis.checks import (
 )
 
 from clusters import scheduling
-from jobs import log_stream, waiting_api
+from jobs import log_stream, notice_settings, waiting_api
+from projects.actors import Actor
 from tests.clusters import steps
 from tests.factories import NOON, a_host, a_job, a_token
 from tests.jobs.conftest import vision  # noqa: F401  a fixture
@@ -96,6 +97,8 @@ def world(vision, _kept_connection):  # noqa: F811
     scheduling.schedule(now=NOON)
     steps.claim(job.workload)
     file = steps.a_file(job.workload, "a/b.bin", size=7)
+    by = Actor(user=vision.operator)
+    notice_settings.change(user=vision.operator, wanted={"webhook_url": "https://hooks.example/panel"}, by=by, now=NOON)
     token, text = a_token(user=vision.operator)
     return {
         "number": job.pk,

@@ -3,8 +3,10 @@
 import pytest
 from django.apps import apps
 from django.db.models import ProtectedError
+from uuid6 import uuid7
 
-from jobs.models import Attempt, DefinitionVersion, Job, JobDefinition, SavedView
+from jobs.models import Attempt, DefinitionVersion, Job, JobDefinition, Notice, SavedView
+from monitoring.models import Event
 from tests.clusters import constraints
 from tests.factories import NOON, a_definition, a_job, a_user, a_workload
 
@@ -39,8 +41,24 @@ def the_same_view_twice():
         SavedView.objects.create(owner=owner, name="failed", query="?state=failed", created_at=NOON)
 
 
+def a_notice(**change):
+    job = a_job()
+    event = Event.objects.get(subject=job.subject)
+    values = {"user": job.created_by, "event": event, "job": job, "kind": "fails", "channel": "mail", "due_at": NOON}
+    return Notice.objects.create(**values | {"give_up_at": NOON, "created_at": NOON, "moved_at": NOON} | change)
+
+
+def the_same_notice_twice():
+    one = a_notice()
+    one.pk = uuid7()
+    one.save(force_insert=True)
+
+
 CASES = {
     "saved_view_name_once_a_person": the_same_view_twice,
+    "notice_once_a_channel": the_same_notice_twice,
+    "notice_state_known": lambda: a_notice(state="lost", due_at=None),
+    "notice_open_has_deadline": lambda: a_notice(due_at=None),
     "attempt.workload": lambda: another_attempt(workload=a_job().workload),
     "definition_once_a_project": the_same_definition_twice,
     "version_once_a_definition": the_same_version_twice,

@@ -18,7 +18,19 @@ from tpu_panel.cli.terminal import Terminal
 from tpu_panel.job import Job
 from tpu_panel.panel import Panel
 
-FIELDS = ("project", "definition", "version", "parameters", "resources", "name", "labels", "environment", "secrets", "retries")
+FIELDS = (
+    "project",
+    "definition",
+    "version",
+    "parameters",
+    "resources",
+    "name",
+    "labels",
+    "environment",
+    "secrets",
+    "retries",
+    "notify",
+)
 WORDS: dict[type, str] = {dict: "an object", list: "a list", int: "a whole number", str: "a text"}
 
 
@@ -47,6 +59,7 @@ def launch(panel: Panel, terminal: Terminal, arguments: argparse.Namespace) -> i
         "environment": {**body.get("environment", {}), **pairs("--env", arguments.environment)},
         "secrets": [*body.get("secrets", []), *arguments.secrets],
         "name": arguments.name or body.get("name", ""),
+        "notify": body.get("notify", {}) if arguments.notify is None else {**body.get("notify", {}), **_notify(arguments.notify)},
     }
     if arguments.check:
         return _checked(terminal, arguments, panel.check(**asked))
@@ -78,6 +91,13 @@ def _begun(terminal: Terminal, arguments: argparse.Namespace, begin: Any) -> int
         terminal.print(f"Job {job.number} is {job.state}: {job.url}")
         terminal.note(f"Follow it: tpu-panel logs {job.number} -f    Wait for it: tpu-panel wait {job.number}")
     return Status.DONE
+
+
+def _notify(text: str) -> dict[str, Any]:
+    """How the person is told is as they have set it. Which events there are the panel knows, and says."""
+    if text == "nothing":
+        return {"events": [], "waits_longer_than_min": None}
+    return {"events": [name for name in text.replace(" ", "").split(",") if name]}
 
 
 def _definition(panel: Panel, slug: str, project: str) -> Mapping[str, Any]:
@@ -113,7 +133,7 @@ def _file(name: str) -> dict[str, Any]:
         raise UsageError(f"{name} is no JSON: {error}.") from None
     if not isinstance(found, dict):
         raise UsageError(f"{name} must hold a JSON object, as POST /api/v1/jobs takes it.")
-    objects = ("parameters", "resources", "labels", "environment", "retries")
+    objects = ("parameters", "resources", "labels", "environment", "retries", "notify")
     kinds: dict[str, type] = {**dict.fromkeys(objects, dict), "secrets": list, "version": int}
     for field, value in found.items():
         if field not in FIELDS:

@@ -60,6 +60,7 @@ def _launch(one: argparse.ArgumentParser) -> None:
     _several(one, "--label", dest="labels", metavar=PAIR)
     _several(one, "--env", dest="environment", metavar=PAIR, help="a variable of the command")
     _several(one, "--secret", dest="secrets", metavar="NAME", help="of the project, for the command")
+    one.add_argument("--notify", metavar="EVENTS", help="tell me of it: starts, ends, fails, with commas between; or nothing")
     one.add_argument("--file", metavar="FILE", help="a launch as JSON (-: the standard input); what else is written counts more")
     one.add_argument("--check", action="store_true", help="only say whether it would start now, and launch nothing")
     _follow(one)
