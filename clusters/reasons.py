@@ -8,7 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from django.conf import settings
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import override
 
 from clusters import catalogue
 
@@ -60,6 +62,12 @@ SENTENCES = {
     "host-lost": _("Host %(host)s was silent for %(seconds)s s. Processes may still run there until it is heard again."),
     "abandoned": _("An admin ended it without its host. Processes may still run there."),
 }
+
+
+def written(code: str, data: Mapping[str, Any]) -> str:
+    """The sentence as events keep it: in the panel's own language, whoever acts. "" without a code."""
+    with override(settings.LANGUAGE_CODE):
+        return sentence(code, data) if code else ""
 
 
 def sentence(code: str, data: Mapping[str, Any]) -> str:

@@ -105,7 +105,7 @@ def stop_waiting(workload_ids: Collection[UUID], *, code: str, now: datetime, **
         ended_at=now,
         version=F("version") + 1,
     )
-    sentence = reasons.sentence(code, data)
+    sentence = reasons.written(code, data)
     news = [
         events.News(subject, f"workload.{WorkloadState.EXITED}", sentence, {"workload": str(pk), "reason": code, **data})
         for pk, subject in found.items()
@@ -167,7 +167,7 @@ def move(workload: Workload, to: str, *, code: str, data: dict[str, Any], now: d
     events.record(
         workload.subject,
         f"workload.{to}",
-        reasons.sentence(code, data) if code else "",
+        reasons.written(code, data),
         at=now,
         workload=str(workload.id),
         reason=code,

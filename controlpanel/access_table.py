@@ -150,6 +150,7 @@ DOORS = [
         """
         seen                                                             | who is signed in | 302
         sign-in                                                          | who is not signed in | 302
+        language                                                         | anyone           | 302
         sign-out                                                         | anyone           | 302
         tokens                                                           | who is signed in | 201
         tokens/<int:token_id>/revocation                                 | whose it is      | 302

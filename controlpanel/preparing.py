@@ -14,7 +14,7 @@ from django.db import transaction
 
 from clusters import enrolment, wheel
 from clusters.models import Cluster, Host
-from controlpanel import local_agent
+from controlpanel import local_agent, words
 from jobs import definitions, shipped
 from monitoring import retention
 from monitoring.streams import client
@@ -85,6 +85,10 @@ def local_host(now: datetime) -> None:
         token_file.parent.mkdir(parents=True, exist_ok=True)
         token_file.touch(mode=0o600)
         token_file.write_text(enrolment.issue(cluster=cluster, by=operator(), now=now, valid_for=timedelta(days=1)))
+
+
+def languages() -> None:
+    words.compile_all()
 
 
 def static_files() -> None:

@@ -303,8 +303,11 @@ CONTENT_SECURITY_POLICY = {
     }
 }
 LANGUAGE_CODE = "en"
-LANGUAGES = [("en", "English")]
-LOCALE_PATHS = [BASE_DIR / "locale"]
+LANGUAGES = [("en", "English"), ("zh-hans", "Simplified Chinese")]  # how to add one: docs/glossary.md
+LOCALE_PATHS = [VAR_DIR / "locale"]  # made of the repository's locale/ by controlpanel/words.py
+LANGUAGE_COOKIE_AGE = 365 * 24 * 3600  # seconds; without the cookie the browser's Accept-Language says it
+LANGUAGE_COOKIE_SECURE = SESSION_COOKIE_SECURE
+LANGUAGE_COOKIE_SAMESITE = "Lax"
 USE_I18N = True
 USE_TZ = True
 TIME_ZONE = "UTC"

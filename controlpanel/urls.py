@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from django.urls import include, path
+from django.views.decorators.http import require_POST
+from django.views.i18n import set_language
 
 import clusters.agent_api
 import clusters.api
@@ -19,6 +21,7 @@ urlpatterns = [
     path("", home.home, name="home"),
     path("seen", home.mark_seen, name="home-seen"),
     path("conditions", home.conditions, name="conditions"),
+    path("language", require_POST(set_language), name="language"),
     path("palette", palette.palette, name="palette"),
     path("api-reference", api_reference.api_reference, name="api-reference"),
     path("openapi.yaml", api_reference.openapi_document, name="openapi-document"),

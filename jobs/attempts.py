@@ -187,7 +187,5 @@ def move(job: Job, to: str, *, code: str, data: dict[str, Any], now: datetime, b
     for name, value in changes.items():
         setattr(job, name, value)
     assert job.subject
-    events.record(
-        job.subject, f"job.{to}", reasons.sentence(code, data) if code else "", at=now, by_name=by_name, reason=code, **data
-    )
+    events.record(job.subject, f"job.{to}", reasons.written(code, data), at=now, by_name=by_name, reason=code, **data)
     return True

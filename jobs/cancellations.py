@@ -76,7 +76,7 @@ def _cancel_waiting(numbers: Sequence[int], *, by: Actor, now: datetime) -> set[
         over = [job for job in jobs if job.retry_at is not None or job.workload_id in stopped]
         changes = {"reason_code": code, "reason_data": data, "moved_at": now, "ended_at": now, "retry_at": None}
         Job.objects.filter(pk__in=[job.pk for job in over]).update(state=JobState.CANCELED, **changes)
-        sentence, about = reasons.sentence(code, data), {"reason": code, **data}
+        sentence, about = reasons.written(code, data), {"reason": code, **data}
         events.record_many([events.News(job.subject_id, "job.canceled", sentence, about) for job in over], at=now, by_name=name)
         workloads.mark_all_followed(stopped)
         subjects = [((job.kind, job.key, job.title), job.project_id, job.team_id) for job in over]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from uuid import UUID
 
+from django.utils.translation import gettext as _
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter
 from rest_framework.request import Request
@@ -45,7 +46,7 @@ def workload_of(request: Request, job: Job, usual: str | None = None) -> UUID:
             if str(one.number) == attempt:
                 return one.workload_id
     if workload is not None or attempt is not None:
-        raise NotFound("no-such-attempt", "The job has no such attempt.", attempts=[a.number for a in tries.values()])
+        raise NotFound("no-such-attempt", _("The job has no such attempt."), attempts=[a.number for a in tries.values()])
     assert job.workload_id
     return job.workload_id
 
@@ -53,5 +54,5 @@ def workload_of(request: Request, job: Job, usual: str | None = None) -> UUID:
 def part_of(request: Request) -> str:
     part = request.query_params.get("part", protocol.PART_OUTPUT)
     if part not in protocol.PARTS:
-        raise Invalid({"part": f"There is no such part; known are {', '.join(protocol.PARTS)}."})
+        raise Invalid({"part": _("There is no such part; known are %(known)s.") % {"known": ", ".join(protocol.PARTS)}})
     return part

@@ -101,12 +101,14 @@ class SchemaField:
     @property
     def help(self) -> str:
         """What it is, what it is without saying anything, and which values it takes."""
-        parts = [str(self.schema.get("description", "")).strip().rstrip("."), self._range(), self._default()]
+        own = str(self.schema.get("description", "")).strip().rstrip(".")
+        parts = [self._range(), self._default()]
         if self.kind == Kind.LINES:
-            parts.insert(1, _("One a line"))
+            parts.insert(0, _("One a line"))
         if self.kind == Kind.JSON:
-            parts.insert(1, _("As JSON"))
-        return " ".join(f"{part}." for part in parts if part)
+            parts.insert(0, _("As JSON"))
+        sentences = [_("%(words)s.") % {"words": part} for part in parts if part]
+        return " ".join([f"{own}.", *sentences] if own else sentences)
 
     def _range(self) -> str:
         schema = self.schema
@@ -121,7 +123,7 @@ class SchemaField:
         parts = [words % {"value": value} for words, value in bounds if value is not None]
         if least is not None and most is not None:
             parts.insert(0, _("%(least)s to %(most)s") % {"least": least, "most": most})
-        text = ", ".join(parts)
+        text = _(", ").join(parts)
         return text[:1].upper() + text[1:]
 
     def _default(self) -> str:

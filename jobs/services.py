@@ -10,7 +10,7 @@ from typing import Any
 from django.db import transaction
 from django.utils.translation import gettext as _
 
-from clusters import catalogue, runtimes, sources, workloads
+from clusters import catalogue, reasons, runtimes, sources, workloads
 from clusters.models import Cluster, Workload
 from clusters.specs import Request
 from jobs import attempts, parameters
@@ -153,7 +153,15 @@ def cancel(*, job: Job, by: Actor, now: datetime, force: bool = False) -> Job:
         if job.state == JobState.STOPPING and job.reason_code != "canceled":  # it stops already, and is not tried again now
             Job.objects.filter(pk=job.pk).update(reason_code="canceled", reason_data={"by": name})
             job.reason_code, job.reason_data = "canceled", {"by": name}
-            events.record(job.subject, "job.stopping", job.why[1], at=now, by_name=name, reason="canceled", by=name)
+            events.record(
+                job.subject,
+                "job.stopping",
+                reasons.written("canceled", {"by": name}),
+                at=now,
+                by_name=name,
+                reason="canceled",
+                by=name,
+            )
         if job.state != JobState.STOPPING:
             attempts.move(job, JobState.STOPPING, code="canceled", data={"by": name}, now=now, by_name=name)
         workloads.want_stop(job.workload_id, code="canceled", grace_s=0 if force else job.spec.stop_grace_s, now=now, by=name)

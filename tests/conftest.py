@@ -3,7 +3,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+from django.utils import translation
+from django.utils.translation import trans_real
 
+from controlpanel import words
 from tests.valkey import Valkey
 
 
@@ -34,3 +37,14 @@ def valkey(settings, valkey_server: Valkey) -> Valkey:
     settings.REDIS_URL = valkey_server.url
     valkey_server.client().flushall()
     return valkey_server
+
+
+@pytest.fixture
+def languages(settings, tmp_path) -> Iterator[None]:
+    """The catalogues as `manage.py prepare` makes them; Django reads them anew before and after."""
+    settings.LOCALE_PATHS = [tmp_path / "locale"]
+    words.compile_all()
+    trans_real._translations.clear()
+    yield
+    translation.deactivate()  # of the last request
+    trans_real._translations.clear()

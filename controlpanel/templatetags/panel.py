@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from datetime import datetime, timedelta
 from functools import cache
@@ -11,13 +12,14 @@ from typing import Any
 from django import template
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
-from django.utils import timezone
+from django.utils import dateformat, timezone
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy, pgettext
 
 from agent.protocol import UNREADABLE
+from clusters import event_words
 from clusters.states import HostState, RankState, WorkloadState
 from jobs.states import JobState
 
@@ -96,6 +98,12 @@ def state_word(state: str) -> str:
     return str(WORDS.get(state, state))
 
 
+@register.filter
+def told(event: event_words.Told) -> str:
+    """What happened, in the reader's language."""
+    return event_words.told(event)
+
+
 # -- Icons ---------------------------------------------------------------------------------------------------
 @register.simple_tag
 def icon(name: str) -> SafeString:
@@ -139,8 +147,8 @@ def exact(moment: datetime | None) -> str:
     """The moment to the second, with its zone: "2 Dec 2025, 09:18:04 UTC"."""
     if moment is None:
         return _("unknown")
-    local = timezone.localtime(moment)
-    return f"{local.day} {local:%b %Y, %H:%M:%S %Z}"
+    look = pgettext("format of a moment, as Django's filter date reads it", "j M Y, H:i:s T")
+    return dateformat.format(timezone.localtime(moment), look)
 
 
 def _ago(seconds: float) -> str:
@@ -182,6 +190,13 @@ def duration(seconds: float | timedelta | None) -> str:
     if minutes:
         return _("%(m)d min %(s)02d s") % {"m": minutes, "s": s}
     return _("%(s)d s") % {"s": s}
+
+
+@register.simple_tag
+def span_words() -> str:
+    """How static/js/spans.js writes spans in the page's language: the words of `duration` and of `ago`."""
+    words = [_("%(d)d d %(h)02d h"), _("%(h)d h %(m)02d min"), _("%(m)d min %(s)02d s"), _("%(s)d s")]
+    return json.dumps([*words, _("%(count)d s"), _("%(count)d min"), _("%(count)d h"), _("%(count)d d")])
 
 
 @register.simple_tag

@@ -1,6 +1,9 @@
 // How amounts and places of a chart are written. Pure.
 import { plain } from "panel/metrics";
-import { size } from "panel/spans";
+import { daysOf, size } from "panel/spans";
+
+const page = globalThis.document?.documentElement.lang || "en";
+const tongue = page === "en" ? "en-GB" : page; // with the day before the month, and 24 hours
 
 export const isOfBytes = (title) => /_bytes(_per_s)?$/.test(title);
 
@@ -20,7 +23,7 @@ export function ticksOf(by, ticks) {
 /** A place on the x-axis in words, for the cross-hair. */
 export function placeOf(by, x) {
   if (by === "step") return x.toLocaleString("en");
-  return by === "wall" ? new Date(x * 1000).toLocaleString("en-GB", { hour: "2-digit", minute: "2-digit", second: "2-digit", day: "numeric", month: "short" }) : sinceStart(x);
+  return by === "wall" ? new Date(x * 1000).toLocaleString(tongue, { hour: "2-digit", minute: "2-digit", second: "2-digit", day: "numeric", month: "short" }) : sinceStart(x);
 }
 
 /** In the reader's own time. */
@@ -29,7 +32,7 @@ function moments(ticks) {
   const apart = known.length > 1 ? known[1] - known[0] : 60;
   const clock = { hour: "2-digit", minute: "2-digit", hourCycle: "h23", ...(apart < 60 && { second: "2-digit" }) };
   const look = apart < 86400 ? clock : { day: "numeric", month: "short" };
-  return ticks.map((tick) => (tick === null ? "" : new Date(tick * 1000).toLocaleString("en-GB", look)));
+  return ticks.map((tick) => (tick === null ? "" : new Date(tick * 1000).toLocaleString(tongue, look)));
 }
 
 const two = (number) => String(number).padStart(2, "0");
@@ -40,6 +43,6 @@ export function sinceStart(seconds) {
   const s = Math.floor(seconds);
   const [days, hours, minutes] = [Math.floor(s / 86400), Math.floor(s / 3600) % 24, Math.floor(s / 60) % 60];
   const rest = seconds % 1 && s < 10 ? (seconds % 60).toFixed(1).padStart(4, "0") : two(s % 60);
-  if (days) return `${days} d ${two(hours)}:${two(minutes)}`;
+  if (days) return `${daysOf(days)} ${two(hours)}:${two(minutes)}`;
   return hours ? `${hours}:${two(minutes)}:${two(s % 60)}` : `${minutes}:${rest}`;
 }

@@ -1,5 +1,5 @@
 // Keeps "3 min ago" and running durations true while the page is open, and shows exact moments in the reader's own time.
-import { coarse, duration } from "panel/spans";
+import { coarse, duration, tongue } from "panel/spans";
 
 const { agoWords, nowWords } = document.body.dataset;
 const ahead = Date.now() - Number(document.body.dataset.now) * 1000; // of the server's clock, in ms, as far as can be told
@@ -14,7 +14,7 @@ function tick() {
     if (seconds >= -1) say(time, seconds < 5 ? nowWords : agoWords.replace("%s", coarse(seconds)));
     if (!time.dataset.local) {
       time.dataset.local = "1";
-      time.title = moment.toLocaleString(undefined, { dateStyle: "medium", timeStyle: "long" });
+      time.title = moment.toLocaleString(tongue(), { dateStyle: "medium", timeStyle: "long" });
     }
   }
   for (const span of document.querySelectorAll("[data-since]")) {

@@ -54,10 +54,19 @@ def browser() -> Iterator[Browser]:
 class Person:
     """Someone at a browser. Everything that the page complains of is kept: at the end there must be nothing."""
 
-    def __init__(self, world: World, browser: Browser, *, width: int = 1440, height: int = 900, scheme: str = "light") -> None:
+    def __init__(
+        self,
+        world: World,
+        browser: Browser,
+        *,
+        width: int = 1440,
+        height: int = 900,
+        scheme: str = "light",
+        locale: str = "en-US",
+    ) -> None:
         self.world = world
         self.complaints: list[str] = []
-        context = browser.new_context(viewport={"width": width, "height": height}, color_scheme=scheme, locale="en-US")  # type: ignore[arg-type]
+        context = browser.new_context(viewport={"width": width, "height": height}, color_scheme=scheme, locale=locale)  # type: ignore[arg-type]
         self.page: Page = context.new_page()
         self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
         self.page.on(

@@ -60,6 +60,7 @@ PAGES = {
 EMPTY = {
     name: PAGES[name] for name in ("home", "job-list", "job-launch", "definition-list", "host-list", "token-list", "palette")
 }
+IN_CHINESE = ("home", "job-list", "job", "job failed", "job-launch", "host", "team")
 # Addresses that answer with no page of their own: parts of one, files, and what is sent by POST.
 NO_PAGES = {
     "client-archive",
@@ -71,6 +72,7 @@ NO_PAGES = {
     "definition-preview",
     "job-launch-preview",
     "home-seen",
+    "language",
     "audit-csv",
     "job-view",
     "job-view-deletion",
@@ -157,12 +159,12 @@ def empty(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
 @pytest.fixture(scope="module")
 def people(browser: Browser) -> Iterator:
     """people(scene, scheme): someone who is signed in there, and who stays for the next page."""
-    known: dict[tuple[int, str], Person] = {}
+    known: dict[tuple[int, str, str], Person] = {}
 
-    def get(scene: Scene, scheme: str) -> Person:
-        key = (scene.world.port, scheme)
+    def get(scene: Scene, scheme: str, locale: str = "en-US") -> Person:
+        key = (scene.world.port, scheme, locale)
         if key not in known:
-            known[key] = Person(scene.world, browser, scheme=scheme).sign_in()
+            known[key] = Person(scene.world, browser, scheme=scheme, locale=locale).sign_in()
         return known[key]
 
     yield get
@@ -179,6 +181,14 @@ def test_every_address_of_a_page_is_known_here():
 @pytest.mark.parametrize("name", PAGES)
 def test_a_full_page(full, people, name, scheme):
     look(people(full, scheme), f"{name}-full", PAGES[name].format(**full.numbers), scheme)
+
+
+@pytest.mark.parametrize("name", IN_CHINESE)
+def test_a_page_in_chinese(full, people, name):
+    """The pictures show boxes where the machine has no Chinese font; Debian's fonts-noto-cjk is one."""
+    person = people(full, "light", "zh-CN")
+    look(person, f"{name}-chinese", PAGES[name].format(**full.numbers), "light")
+    assert person.page.locator("html").get_attribute("lang") == "zh-hans"
 
 
 @pytest.mark.parametrize("name", EMPTY)

@@ -7,6 +7,7 @@ from datetime import timedelta
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
+from django.utils import translation
 
 from clusters.models import Workload
 from clusters.scheduling import schedule
@@ -53,6 +54,14 @@ def copies(job: Job, count: int) -> list[int]:
 def events_of(job: int) -> list[tuple[int, str, str]]:
     subject = Job.objects.get(pk=job).subject_id
     return list(Event.objects.filter(subject=subject).order_by("seq").values_list("seq", "code", "by_name"))
+
+
+def test_events_are_kept_in_english_whoever_cancels(vision, languages):
+    job = a_job(project=vision.project, by=vision.member)
+    with translation.override("zh-hans"):
+        cancellations.cancel([job.pk], by=Actor(vision.member), now=LATER)
+    kept = Event.objects.filter(subject__kind="job", subject__key=str(job.pk)).order_by("seq").values_list("sentence", flat=True)
+    assert list(kept) == ["Launched by member.", "Canceled by member.", "Canceled by member."]
 
 
 def test_what_waits_is_canceled_at_once_as_if_one_by_one(vision):

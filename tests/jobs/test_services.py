@@ -1,6 +1,7 @@
 import json
 
 import pytest
+from django.utils import translation
 
 from clusters import runtimes, sources
 from clusters.models import Order, Workload
@@ -192,6 +193,15 @@ def test_a_job_that_waits_is_canceled_without_a_host(vision):
     ]
     assert audited(job)[1:] == [("job.cancel", "member", {"force": False})]
     assert not Order.objects.exists() and Attempt.objects.count() == 1
+
+
+def test_events_are_kept_in_english_whoever_acts(vision, languages):
+    job = launch(vision)
+    with translation.override("zh-hans"):
+        cancel(job, vision.member, now=after(2))
+        assert Job.objects.get(pk=job.pk).why == ("canceled", "由 member 取消。")
+    attempts.follow(now=after(3))
+    assert {sentence for _code, sentence, _by in told(job)[1:]} == {"Canceled by member."}
 
 
 def test_canceled_before_the_claim_its_chips_are_free_at_once(vision):

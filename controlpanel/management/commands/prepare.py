@@ -9,7 +9,7 @@ from controlpanel import preparing
 
 
 class Command(BaseCommand):
-    help = "Make everything ready for the panel's processes: tables, first user, static files, the agent's wheel. Safe to repeat."
+    help = "Make all ready for the panel: tables, first user, languages, static files, the agent's wheel. Safe to repeat."
     requires_system_checks: list[str] = []
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -22,6 +22,7 @@ class Command(BaseCommand):
         sign_in = preparing.first_people(now)
         preparing.shipped_definitions(now)
         preparing.local_host(now)
+        preparing.languages()
         preparing.static_files()
         preparing.agent_wheel()
         if sign_in:
