@@ -35,6 +35,8 @@ SENTENCES = (
     gettext_noop("Agent %(version)s speaks for %(host)s."),
     gettext_noop("A second agent says that it is %(host)s, and was refused."),
     gettext_noop("%(host)s let an order pass: other hosts get work before it."),
+    gettext_noop("Drained: %(count)s piece of work is to stop."),
+    gettext_noop("Drained: %(count)s pieces of work are to stop."),
     gettext_noop("Cordoned: %(reason)s"),
     gettext_noop("Uncordoned."),
     gettext_noop("Retired."),

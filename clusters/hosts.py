@@ -10,7 +10,6 @@ from uuid import UUID
 from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
 
 from agent import protocol
 from clusters import catalogue, workloads
@@ -83,9 +82,8 @@ def drain(*, host: Host, reason: str, by: Actor, now: datetime) -> int:
     living = host.ranks.exclude(state=RankState.ENDED).filter(workload__ended_at=None, workload__wanted=Wanted.RUN)
     found = list(Workload.objects.filter(ranks__in=living).order_by("pk"))
     with transaction.atomic():
-        sentence = ngettext(
-            "Drained: %(count)d piece of work is to stop.", "Drained: %(count)d pieces of work are to stop.", len(found)
-        ) % {"count": len(found)}
+        pieces = "piece of work is" if len(found) == 1 else "pieces of work are"
+        sentence = f"Drained: {len(found)} {pieces} to stop."  # kept in English, told by event_words.py
         audit.record("host.drain", by=by, subject=host.subject, count=len(found), reason=reason)
         events.record(host.subject, "host.drain", sentence, at=now, by_name=by.user.get_username())
     for workload in found:
