@@ -183,6 +183,13 @@ def test_one_that_has_begun_meanwhile_is_not_told_of(vision, member):
     assert (told(), Event.objects.filter(code="job.waits").count()) == ([], 0)
 
 
+def test_one_that_waits_to_try_again_is_not_told_of(vision, member):
+    tells(member, waits_longer_than_min=10, by_webhook=True, webhook_url=HOOK)
+    job = launch(vision)
+    Job.objects.filter(pk=job.pk).update(retry_at=after(700))
+    assert (notices.tell_waiting(now=after(600)), told()) == (1, [])
+
+
 def test_jobs_that_wait_already_count_when_the_settings_change(vision, member):
     first, own = launch(vision), launch(vision)
     Job.objects.filter(pk=own.pk).update(notify_json={"waits_longer_than_min": None})
