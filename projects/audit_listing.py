@@ -32,6 +32,7 @@ NOUNS = [
     "invitation",
     "job",
     "member",
+    "notices",
     "project",
     "secret",
     "source",

@@ -60,6 +60,7 @@ def test_a_launch_answers_with_the_job_and_where_it_is(script, vision):
         "environment": {},
         "secrets": [],
         "retries": {"user_code": {"times": 0, "delay_s": 10}, "host_lost": {"times": 0, "delay_s": 10}},
+        "notify": {},
         "retry_at": None,
         "relaunch_of": None,
         "created_by": "member",

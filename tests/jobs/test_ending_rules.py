@@ -107,6 +107,7 @@ def test_every_reason_of_an_end_has_a_rule_of_its_own():
             "retrying",
             "placed",
             "preparing",
+            "waits-long",
         ),
         *("unclaimed", "host-silent-at-start", "drained"),  # it goes back to the line
         *("exit-code", "signal"),  # judged by what was said
