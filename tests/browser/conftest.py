@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, ConsoleMessage, Page, sync_playwright
 
 from tests.road.world import World, a_world
 
@@ -23,6 +23,8 @@ ARGUMENTS = [
     "--disable-sync",
     "--disable-dev-shm-usage",
 ]
+# What chromium says of a page that was left while its socket was still on the way: nothing is wrong with either.
+LEFT_EARLY = "WebSocket is closed before the connection is established"
 # A flag of whoever wants the pictures of the README drawn anew: SAVE_PICTURES=docs
 PICTURES = os.environ.get("SAVE_PICTURES")
 
@@ -69,9 +71,11 @@ class Person:
         context = browser.new_context(viewport={"width": width, "height": height}, color_scheme=scheme, locale=locale)  # type: ignore[arg-type]
         self.page: Page = context.new_page()
         self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
-        self.page.on(
-            "console", lambda message: self.complaints.append(message.text) if message.type in ("error", "warning") else None
-        )
+        self.page.on("console", self._hear)
+
+    def _hear(self, message: ConsoleMessage) -> None:
+        if message.type in ("error", "warning") and LEFT_EARLY not in message.text:
+            self.complaints.append(message.text)
 
     def sign_in(self, said: str = "") -> Person:
         """As whom `said` names, with the password that stands there; without it as the first user of all."""
