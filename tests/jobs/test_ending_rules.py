@@ -41,8 +41,8 @@ def test_a_rule_knows_its_words(name):
 def test_what_the_words_name_is_in_the_cause():
     assert judge("exit-code", RAN, [SAID["no-module"]]).cause == "Python found no module einops."
     assert judge("exit-code", RAN, [SAID["no-file"]]).cause == "It found no file data/train.csv."
-    missing_script = "python3: can't open file '/work/train.py': [Errno 2] No such file or directory"
-    assert judge("exit-code", RAN, [missing_script]).cause == "It found no file /work/train.py."
+    missing_script = "python3: can't open file '/code/train.py': [Errno 2] No such file or directory"
+    assert judge("exit-code", RAN, [missing_script]).cause == "It found no file /code/train.py."
     assert judge("exit-code", RAN, [SAID["raised"]]).cause == "It raised KeyError: 'labels'"
 
 
