@@ -274,6 +274,7 @@ def test_every_address_has_a_row_and_every_row_an_address():
     assert len({str(door) for door in DOORS}) == len(DOORS)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("door", DOORS, ids=str)
 def test_each_gets_what_the_table_says(world, door):
     answers = {who: knock(world, door, who) for who in PEOPLE}

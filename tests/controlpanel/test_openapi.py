@@ -125,6 +125,7 @@ def _answers_end(monkeypatch):
     monkeypatch.setattr(waiting_api, "USUAL_S", 0)
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("_answers_end")
 @pytest.mark.filterwarnings("ignore:StreamingHttpResponse must consume:Warning")
 @pytest.mark.parametrize(("method", "path"), [(method, path) for method, path, _found in OPERATIONS], ids=NAMES)

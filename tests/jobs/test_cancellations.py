@@ -106,6 +106,7 @@ def test_each_state_gets_what_is_right_for_it(vision):
     assert host.orders.filter(kind="stop").count() == 1
 
 
+@pytest.mark.thorough
 def test_ten_thousand_take_fifteen_queries_a_thousand(vision):
     job = a_job(project=vision.project, by=vision.member)
     numbers = copies(job, 9_999) + [job.pk]

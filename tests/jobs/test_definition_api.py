@@ -217,6 +217,7 @@ def test_all_that_is_wrong_is_told_at_once(script, vision):
     assert DefinitionVersion.objects.count() == 1
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "field", ["title", "description", "template", "parameters", "resources", "retries", "note", "slug", "project"]
 )

@@ -332,6 +332,7 @@ def test_what_is_wrong_in_a_text_is_told_with_its_line(as_, vision, text, line, 
     assert DefinitionVersion.objects.count() == 1
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("field", [*(name for name in FORM if name not in ("project", "view", "row")), "text"])
 @pytest.mark.parametrize("value", ["x" * 1_000_000, "nul\0", "\u202e", "${nothing}"], ids=["1MB", "nul", "bidi", "place"])
 def test_whatever_stands_in_a_field_is_answered(as_, vision, field, value):

@@ -196,6 +196,7 @@ HUGE = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", HUGE)
 @pytest.mark.parametrize("format", documents.FORMATS)
 def test_whatever_is_typed_is_answered_soon(name, format):

@@ -41,7 +41,6 @@ def walked(by, query):
     return pages
 
 
-@pytest.mark.parametrize("limit", [1, 2, 5, 6, 7])
 @pytest.mark.parametrize(
     ("sort", "places"),
     [
@@ -54,10 +53,11 @@ def walked(by, query):
         ("ended", [5, 4, 3, 2, 1, 0]),
     ],
 )
-def test_pages_in_any_order_show_each_job_once(vision, jobs, sort, places, limit):
-    pages = walked(Actor(vision.viewer), f"sort={sort}&limit={limit}")
-    assert [number for page in pages for number in page] == [jobs[place] for place in places]
-    assert [len(page) for page in pages[:-1]] == [limit] * (len(pages) - 1)
+def test_pages_in_any_order_show_each_job_once(vision, jobs, sort, places):
+    for limit in (1, 2, 5, 6, 7):
+        pages = walked(Actor(vision.viewer), f"sort={sort}&limit={limit}")
+        assert [number for page in pages for number in page] == [jobs[place] for place in places]
+        assert [len(page) for page in pages[:-1]] == [limit] * (len(pages) - 1)
 
 
 @pytest.fixture
@@ -88,7 +88,6 @@ def lives(vision):
     return [job.pk for job in made]
 
 
-@pytest.mark.parametrize("limit", [1, 3, 8])
 @pytest.mark.parametrize(
     ("sort", "places"),
     [
@@ -102,10 +101,11 @@ def lives(vision):
         ("-wait", [0, 7, 3, 2, 6, 4, 1, 5]),
     ],
 )
-def test_pages_by_state_owner_run_and_wait_show_each_job_once(vision, lives, sort, places, limit):
-    pages = walked(Actor(vision.viewer), f"sort={sort}&limit={limit}")
-    assert [lives.index(number) for page in pages for number in page] == places
-    assert [len(page) for page in pages[:-1]] == [limit] * (len(pages) - 1)
+def test_pages_by_state_owner_run_and_wait_show_each_job_once(vision, lives, sort, places):
+    for limit in (1, 3, 8):
+        pages = walked(Actor(vision.viewer), f"sort={sort}&limit={limit}")
+        assert [lives.index(number) for page in pages for number in page] == places
+        assert [len(page) for page in pages[:-1]] == [limit] * (len(pages) - 1)
 
 
 def test_a_job_that_begins_meanwhile_is_on_no_page_twice(vision, jobs):

@@ -29,7 +29,7 @@ from tests.factories import NOON, a_host, a_job, a_token
 from tests.jobs.following import Reader
 from tests.monitoring.listening import Server, wait_for
 
-pytestmark = pytest.mark.usefixtures("shared_database", "quick_checks")
+pytestmark = [pytest.mark.usefixtures("shared_database", "quick_checks"), pytest.mark.thorough]
 
 
 @pytest.fixture

@@ -11,13 +11,13 @@ import pytest
 from django.core.asgi import get_asgi_application
 
 from jobs import attempts, services, waiting_api
-from monitoring import live, long_answers
+from monitoring import live
 from projects import tokens
 from projects.actors import Actor
 from tests.factories import NOON, a_job, a_token
 from tests.monitoring.listening import Server, wait_for
 
-pytestmark = pytest.mark.usefixtures("shared_database")
+pytestmark = [pytest.mark.usefixtures("shared_database"), pytest.mark.thorough]
 
 
 @pytest.fixture

@@ -27,6 +27,7 @@ from projects.actors import Actor
 from .conftest import NOON, World
 from .listening import Listener, Server, wait_for
 
+pytestmark = pytest.mark.thorough
 ONE_POINT = Columns([1], [1000], [0.5])
 GHOST = "0198c0de-0000-7000-8000-000000000000"  # no workload
 

@@ -147,6 +147,7 @@ HOWS = st.builds(
 )
 
 
+@pytest.mark.thorough
 @given(chunks=CHUNKS, looked_for=st.sampled_from(LOOKED_FOR), how=HOWS)
 @hypothesis_settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=200)
 def test_it_equals_a_search_over_the_whole_bytes(world, chunks, looked_for, how):

@@ -184,6 +184,7 @@ QUESTIONS: dict[str, tuple[Callable[[Log], Any], Callable[[Any, int], bool]]] = 
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("question", QUESTIONS)
 @pytest.mark.parametrize("pieces_sealed", [0, 2])
 def test_a_sealer_between_the_statements_of_a_reader_hides_nothing(world, settings, monkeypatch, question, pieces_sealed):
@@ -268,6 +269,7 @@ steps = st.lists(
 )
 
 
+@pytest.mark.thorough
 @hypothesis_settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(steps=steps, data=st.data())
 def test_a_log_is_its_bytes(world, steps, data):
