@@ -11,6 +11,7 @@ from pathlib import Path
 
 from agent import __version__, loop
 from agent.home import InUse
+from agent.self_account import FORMAT
 from agent.session import NotEnrolled
 
 MACHINE_ID = Path("/etc/machine-id")
@@ -18,7 +19,7 @@ MACHINE_ID = Path("/etc/machine-id")
 
 def main(arguments: list[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
-    logging.basicConfig(level=os.environ.get("LOG_LEVEL", "INFO"), format="%(asctime)s %(levelname)s %(name)s %(message)s")
+    logging.basicConfig(level=os.environ.get("LOG_LEVEL", "INFO"), format=FORMAT)
     if options.doing == "orders":
         from agent import worker  # Celery, which the loop itself does without
 

@@ -34,6 +34,7 @@ class Home:
         self.path = path
         self.workloads = path / "workloads"
         self.fetches = path / "fetches"
+        self.log = path / "agent.log"  # the agent's own
         self.workloads.mkdir(parents=True, exist_ok=True, mode=0o700)
         path.chmod(0o700)
 

@@ -25,9 +25,10 @@ from agent.metering import Metering
 from agent.output import NEW_BYTES
 from agent.panel import Panel, Refused, Unreachable
 from agent.preparing import Preparer
-from agent.protocol import Start
+from agent.protocol import REPORT_AGENT, REPORT_SAMPLES, Samples, Start
 from agent.ranks import Ranks
 from agent.runtimes import Runtimes
+from agent.self_account import SelfAccount, keep_log
 from agent.session import Session, enrol
 from agent.shipper import Shipper
 from agent.worker_process import WorkerProcess
@@ -36,6 +37,7 @@ logger = logging.getLogger(__name__)
 
 LOOK_EVERY_S = 1.0  # behind the bytes that wake it
 DROP_EVERY_S = 60.0
+TELL_EVERY_S = 5.0
 DEAF_BEATS = 3  # heartbeats in a row at which orders lay in the queue: the worker has lost its connection and does not know
 
 
@@ -59,6 +61,7 @@ def run(settings: Settings) -> int:
     """
     home = Home(settings.state)
     home.lock()
+    keep_log(home.log)
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
@@ -116,12 +119,13 @@ class Agent:
             fetch_source=partial(panel.source, identity),
         )
         self._ranks = Ranks(self._claim, self._preparer, self._launch)
-        self._metering = Metering(home, offer=self._shipper.offer, wake=self._shipper.woken.set)
+        self._account = SelfAccount(home.log, runtimes=runtimes_here.built)
+        self._metering = Metering(home, offer=self._offer_samples, wake=self._shipper.woken.set)
         self._listing = Listing(home, wake=self._shipper.woken.set)
         self._fetching = Fetching(home, bring=self._bring, refuse=self._refuse)
         self._worker = WorkerProcess(home)
         self._done: set[UUID] = set()  # folders that nothing happens in any more
-        self._drop_at = self._tend_at = 0.0
+        self._drop_at = self._tend_at = self._tell_at = 0.0
 
     def run(self, stop: threading.Event) -> bool:
         """True: told to stop. False: the panel does not know this host any more."""
@@ -152,6 +156,9 @@ class Agent:
                 self._tend_makings()
             except (OSError, ValueError):  # as in a step
                 logger.exception("cannot tend what is made")
+        if time.monotonic() >= self._tell_at:
+            self._tell_at = time.monotonic() + TELL_EVERY_S
+            self._tell_of_itself()
         if time.monotonic() >= self._drop_at:
             self._drop_at = time.monotonic() + DROP_EVERY_S
             self._drop_old()
@@ -172,6 +179,18 @@ class Agent:
         """What is made for ranks that have left is ended; what was not used for long is dropped."""
         living = [f for f in all_folders(self._home.workloads) if f.workload_id not in self._done]
         self._preparer.tend([folder.claim() or {} for folder in living], drop=time.monotonic() >= self._drop_at)
+
+    def _offer_samples(self, samples: Samples) -> None:
+        self._shipper.offer(REPORT_SAMPLES, samples.data())
+
+    def _tell_of_itself(self) -> None:
+        try:
+            report = self._account.report()
+        except (OSError, ValueError):  # as in a step
+            logger.exception("cannot tell of itself")
+        else:
+            if report is not None:
+                self._shipper.offer(REPORT_AGENT, report.data())
 
     def _step(self, folder: WorkloadFolder) -> None:
         try:

@@ -114,16 +114,16 @@ class Makings:
     def end_unwanted(self, wanted: Iterable[str]) -> None:
         """The last rank that waited for it has left: stop the build."""
         wanted = set(wanted)
-        for folder in self._root.iterdir():
-            build = self.last_build(folder.name) if folder.name not in wanted and DIGEST.fullmatch(folder.name) else None
+        for name in self._names():
+            build = self.last_build(name) if name not in wanted else None
             if build is not None and build.is_running and not (build.folder / "stop").exists():
-                logger.info("nobody waits for it doing=%s digest=%s", self._doing, folder.name)
+                logger.info("nobody waits for it doing=%s digest=%s", self._doing, name)
                 notes.write(os.fspath(build.folder / "stop"), {"grace_s": UNWANTED_GRACE_S})
 
     def drop_old(self, in_use: Iterable[str]) -> list[str]:
         """Delete the longest unused until the others are within the limit; returns their digests."""
         in_use = set(in_use)
-        sizes = {folder.name: self._size(folder) for folder in self._root.iterdir() if DIGEST.fullmatch(folder.name)}
+        sizes = {name: self._size(self._folder(name)) for name in self._names()}
         total, dropped = sum(sizes.values()), []
         for digest in sorted(sizes, key=self._used_at):
             if total <= self._most_bytes:
@@ -137,6 +137,10 @@ class Makings:
             dropped.append(digest)
             logger.info("dropped doing=%s digest=%s", self._doing, digest)
         return dropped
+
+    def _names(self) -> list[str]:
+        """The digests of all that was ever begun and not dropped."""
+        return [folder.name for folder in self._root.iterdir() if DIGEST.fullmatch(folder.name)]
 
     def _folder(self, digest: str) -> Path:
         if not DIGEST.fullmatch(digest):

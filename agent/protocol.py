@@ -262,6 +262,7 @@ REPORT_STATES = "states"
 REPORT_POINTS = "points"
 REPORT_FILES = "files"
 REPORT_SAMPLES = "samples"
+REPORT_AGENT = "agent"
 REPORT_HEARTBEAT = "heartbeat"
 
 MAX_REPORT_BYTES = 256 * 1024  # data of one entry
@@ -382,3 +383,39 @@ class Samples:
             )
         except (KeyError, TypeError, AttributeError) as error:
             raise ValueError(f"not samples: {error!r}") from error
+
+
+@dataclass(frozen=True)
+class BuiltRuntime:
+    """A Python environment that stands on a host."""
+
+    digest: str  # of its pinned list
+    size_bytes: int
+    used_ms: int  # Unix milliseconds of the host's clock
+
+
+@dataclass(frozen=True)
+class AgentReport:
+    """What an agent says of itself and its machine when it has changed. A lost one comes again, changed or not."""
+
+    at_ms: int
+    log: str  # the end of what it logged
+    runtimes: tuple[BuiltRuntime, ...]
+
+    def data(self) -> bytes:
+        return json.dumps(asdict(self)).encode()
+
+    @classmethod
+    def from_data(cls, data: bytes) -> AgentReport:
+        """Raises ValueError."""
+        try:
+            fields = json.loads(data)
+            runtimes = tuple(
+                BuiltRuntime(str(one["digest"]), int(one["size_bytes"]), int(one["used_ms"])) for one in fields["runtimes"]
+            )
+            found = cls(at_ms=int(fields["at_ms"]), log=str(fields["log"]), runtimes=runtimes)
+        except (KeyError, TypeError, AttributeError, OverflowError) as error:
+            raise ValueError(f"not an agent's report: {error!r}") from error
+        if not all(0 <= one.size_bytes < 2**63 and 0 <= one.used_ms <= LAST_MS for one in runtimes):
+            raise ValueError("not an agent's report: no such size or time")
+        return found

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from agent.makings import Build, Launch, Makings
+from agent.protocol import BuiltRuntime
 
 MOST_BYTES = 100 * 1024**3  # of all runtimes on this host
 
@@ -39,3 +40,8 @@ class Runtimes(Makings):
                 part.rename(requirements)
 
         return self.begin(digest, equip)
+
+    def built(self) -> list[BuiltRuntime]:
+        """Those that stand here, the one used last first."""
+        found = [(self._used_at(name), name) for name in self._names() if (self._folder(name) / "ready").exists()]
+        return [BuiltRuntime(name, self._size(self._folder(name)), int(at * 1000)) for at, name in sorted(found, reverse=True)]

@@ -21,7 +21,7 @@ import redis
 from agent import __version__, protocol
 from agent.folders import WorkloadFolder, all_folders
 from agent.home import Home
-from agent.protocol import PARTS, WINDOW_BYTES, Heartbeat, Report, Samples
+from agent.protocol import PARTS, WINDOW_BYTES, Heartbeat, Report
 from agent.tracks import Track
 
 logger = logging.getLogger(__name__)
@@ -62,8 +62,8 @@ class Shipper:
         self._trouble: dict[UUID, float] = {}  # folder -> when it is tried again (monotonic)
         self._beat_at = 0.0
         self._last_beat: bytes | None = None
-        self._samples: Samples | None = None
-        self._last_samples: bytes | None = None
+        self._offered: dict[str, bytes] = {}  # kind of report -> its newest data
+        self._last_offered: dict[str, bytes] = {}  # kind of report -> entry of the last one
         self.woken = threading.Event()
         self.orders_waiting = 0  # beats in a row at which the host's queue was not empty: its worker may be deaf
 
@@ -105,7 +105,7 @@ class Shipper:
         for folder in self._sound(folders):
             with self._apart(folder):
                 self._close(folder)
-        self._send_samples(session)
+        self._send_offered(session)
         if beat_is_due:
             self._beat(folders, session)
 
@@ -251,16 +251,16 @@ class Shipper:
 
     # -- That this host lives ---------------------------------------------------------------------------------
 
-    def offer(self, samples: Samples) -> None:
-        """How busy the host is now. Sent when the last samples have left the stream; else they are simply newer next time."""
-        self._samples = samples
+    def offer(self, kind: str, data: bytes) -> None:
+        """Of the kinds that are newer next time (samples). Dropped unless the last of its kind has left the stream."""
+        self._offered[kind] = data
 
-    def _send_samples(self, session: int) -> None:
-        samples, self._samples = self._samples, None
-        if samples is None or (self._last_samples and self._redis.xrange(self._reports, self._last_samples, self._last_samples)):
-            return
-        report = Report(session, protocol.REPORT_SAMPLES, samples.data())
-        self._last_samples = cast("bytes", self._redis.xadd(self._reports, report.fields()))  # type: ignore[arg-type]
+    def _send_offered(self, session: int) -> None:
+        for kind in list(self._offered):
+            data, last = self._offered.pop(kind), self._last_offered.get(kind)
+            if last is None or not self._redis.xrange(self._reports, last, last):
+                report = Report(session, kind, data)
+                self._last_offered[kind] = cast("bytes", self._redis.xadd(self._reports, report.fields()))  # type: ignore[arg-type]
 
     def _beat(self, folders: list[WorkloadFolder], session: int) -> None:
         """One heartbeat in the stream at a time: a panel that is away finds one, not a thousand."""

@@ -16,9 +16,9 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from clusters import enrolment, hosts, install, silence, sources, workloads
+from clusters import agent_reports, enrolment, hosts, install, silence, sources, workloads
 from clusters.models import Cluster, Host, Workload
-from clusters.shapes import ClusterAnswer, CordonBody, EnrolmentTokenAnswer, HostAnswer, SourceAnswer
+from clusters.shapes import AgentReportAnswer, ClusterAnswer, CordonBody, EnrolmentTokenAnswer, HostAnswer, SourceAnswer
 from clusters.states import Wanted
 from monitoring import metric_files, metric_queries
 from monitoring import shapes as metric_shapes
@@ -54,6 +54,14 @@ class OneHost(APIView):
     def get(self, request: Request, host_id: str) -> Response:
         """One host, as it is now."""
         return shapes.one(HostAnswer, request, hosts.get_host(Actor.of(request), host_id), heard_by=silence.listening())
+
+
+class AgentReports(APIView):
+    @extend_schema(operation_id="get_agent_report", parameters=[shapes.FIELDS], responses=AgentReportAnswer)
+    def get(self, request: Request, host_id: str) -> Response:
+        """What the host's agent last said of itself: the end of its log (for operators) and the runtimes built there."""
+        by = Actor.of(request)
+        return shapes.one(AgentReportAnswer, request, agent_reports.of(hosts.get_host(by, host_id), by))
 
 
 class Metrics(APIView):
@@ -199,6 +207,7 @@ urlpatterns = [
     path("clusters/<str:name>/enrolment-tokens", EnrolmentTokens.as_view()),
     path("hosts", Hosts.as_view()),
     path("hosts/<str:host_id>", OneHost.as_view()),
+    path("hosts/<str:host_id>/agent-report", AgentReports.as_view()),
     path("hosts/<str:host_id>/drain", Drain.as_view()),
     path("hosts/<str:host_id>/metrics", Metrics.as_view()),
     path("hosts/<str:host_id>/metrics/charts", MetricCharts.as_view()),

@@ -6,7 +6,7 @@ import functools
 import logging
 from collections import defaultdict
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime, timedelta
 from uuid import UUID
 
@@ -15,7 +15,7 @@ from django.db import InterfaceError, OperationalError, transaction
 
 from agent import protocol
 from clusters import files, orders, ranks, workloads
-from clusters.models import Host, Order, Rank, Workload
+from clusters.models import AgentReport, Host, Order, Rank, Workload
 from clusters.models.orders import OrderKind
 from clusters.states import WORKLOAD_ENDED, RankState, Wanted
 from monitoring import events, logs, metrics
@@ -197,6 +197,13 @@ def take_heartbeat(host: Host, reports: list[protocol.Report], acks: Acks, *, no
     # A stop's effect is seen when the host no longer holds the workload. Young orders may not have reached it yet.
     stops = Order.objects.open().filter(host=host, kind=OrderKind.STOP, created_at__lt=now - timedelta(seconds=30))
     stops.exclude(workload_id__in=held).exclude(workload_id__in=_living(host)).update(confirmed_at=now)
+
+
+def take_agent(host: Host, reports: list[protocol.Report], acks: Acks, *, now: datetime) -> None:
+    """What the agent says of itself: the newest report stands, whole."""
+    found = protocol.AgentReport.from_data(reports[-1].data)
+    runtimes = [asdict(one) | {"digest": _storable(one.digest)[:64]} for one in found.runtimes]
+    AgentReport.objects.update_or_create(host=host, defaults={"at": now, "log": _storable(found.log), "runtimes": runtimes})
 
 
 def _stop_unknown(host: Host, known: set[UUID], *, now: datetime) -> None:

@@ -71,6 +71,30 @@ class HostAnswer(shapes.Answer):
         return sum(chip.workload_id is None for chip in host.chips.all())
 
 
+class StandingRuntimeAnswer(shapes.Answer):
+    example: ClassVar = {
+        "name": "tensorflow",
+        "digest": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
+        "size_bytes": 1503238553,
+        "used_at": "2026-03-01T12:00:00Z",
+    }
+    name = serializers.CharField(help_text="Of the preset it came from; empty for one that the panel does not know.")
+    digest = serializers.CharField(help_text="Of its pinned list.")
+    size_bytes = serializers.IntegerField()
+    used_at = serializers.DateTimeField(help_text="By the host's clock.")
+
+
+class AgentReportAnswer(shapes.Answer):
+    example: ClassVar = {
+        "at": "2026-03-01T12:00:00Z",
+        "log": "2026-03-01 12:00:00,120 INFO agent.session session=3\n",
+        "runtimes": [StandingRuntimeAnswer.example],
+    }
+    at = serializers.DateTimeField(allow_null=True, help_text="When the agent said it; null: it has said nothing yet.")
+    log = serializers.CharField(allow_null=True, help_text="The end of the agent's own log; null for who is no operator.")
+    runtimes = StandingRuntimeAnswer(many=True, help_text="Those that are built on the host, the one used last first.")
+
+
 class CordonBody(shapes.Body):
     example: ClassVar = {"reason": "disk is being replaced"}
     reason = serializers.CharField(help_text="Shown at the host; 1 to 300 characters.")

@@ -11,7 +11,7 @@ from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_GET, require_POST
 
-from clusters import hosts, occupancy
+from clusters import agent_reports, hosts, occupancy
 from monitoring import events
 from projects.actors import Actor
 
@@ -89,4 +89,5 @@ def _context(request: HttpRequest, host_id: UUID) -> dict[str, Any]:
         "past": occupancy.past(host, by),
         "events": events.since(host.subject, max(0, seq - EVENTS_SHOWN), EVENTS_SHOWN),
         "may_edit": hosts.is_operator(by),
+        "agent": agent_reports.of(host, by),
     }

@@ -113,6 +113,7 @@ DOORS = [
         api/v1/clusters                                                  | who is signed in
         api/v1/hosts                                                     | who is signed in
         api/v1/hosts/<str:host_id>                                       | who is signed in
+        api/v1/hosts/<str:host_id>/agent-report                          | who is signed in
         api/v1/hosts/<str:host_id>/metrics                               | who is signed in
         api/v1/hosts/<str:host_id>/metrics/lines                         | who is signed in
         api/v1/hosts/<str:host_id>/metrics/charts                        | who is signed in

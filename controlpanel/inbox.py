@@ -24,7 +24,17 @@ from django.utils import timezone
 from agent import protocol
 from clusters import holding, silence
 from clusters.models import Host
-from clusters.reports import Acks, hold_log, take_files, take_heartbeat, take_log, take_points, take_samples, take_states
+from clusters.reports import (
+    Acks,
+    hold_log,
+    take_agent,
+    take_files,
+    take_heartbeat,
+    take_log,
+    take_points,
+    take_samples,
+    take_states,
+)
 from controlpanel.disk_guard import DiskGuard
 from controlpanel.host_keys import HostKeys
 from monitoring import events, segments, streams
@@ -39,6 +49,7 @@ KINDS: dict[str, Callable[..., None]] = {
     protocol.REPORT_FILES: take_files,
     protocol.REPORT_SAMPLES: take_samples,
     protocol.REPORT_HEARTBEAT: take_heartbeat,
+    protocol.REPORT_AGENT: take_agent,
 }
 PACE_S = 0.02  # at most 50 commits a second: one writer without pauses makes every other wait (SQLite)
 READ_COUNT = 64  # entries of one host a read

@@ -253,7 +253,7 @@ RULES = (
     Rule(
         "disk-full",
         _("A disk of its host was full."),
-        _("Delete runtimes that are not used any more on the host's page, or ask its admin for space; then relaunch."),
+        _("Its page says how full its disk is and which runtimes stand there. Make room on it, or ask its admin; then relaunch."),
         codes=("prepare-failed",),
         said=r"No space left on device|Disk quota exceeded",
         again=True,

@@ -98,6 +98,18 @@ class Chip(models.Model):
         constraints = [models.UniqueConstraint(fields=["host", "number"], name="chip_once_a_host")]
 
 
+class AgentReport(models.Model):
+    """What a host's agent last said of itself; for display. Written by `reports.take_agent`."""
+
+    host = models.OneToOneField(Host, primary_key=True, on_delete=models.CASCADE, related_name="agent_report")
+    at = models.DateTimeField()  # when it was taken
+    log = models.TextField(blank=True)  # the end of what the agent logged
+    runtimes = models.JSONField(default=list)  # of {digest, size_bytes, used_ms}, the one used last first
+
+    def __str__(self) -> str:
+        return f"agent of {self.host}"
+
+
 class EnrolmentToken(models.Model):
     """Lets one machine become a host of a cluster, once, until it expires. Made by `enrolment.issue`."""
 

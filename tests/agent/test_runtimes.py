@@ -65,6 +65,15 @@ def test_a_build_that_begins_or_runs_is_not_begun_again(runtimes, launches):
     assert len(launches) == 2
 
 
+def test_what_stands_here_is_told_the_last_used_first(runtimes):
+    built(runtimes, ONE, size_bytes=10, used_s_ago=1000)
+    built(runtimes, TWO, size_bytes=20)
+    runtimes.want(THREE)  # only begun
+    (runtimes._root / "lost+found").mkdir()
+    assert [(one.digest, one.size_bytes) for one in runtimes.built()] == [(TWO, 20), (ONE, 10)]
+    assert abs(runtimes.built()[1].used_ms / 1000 - (time.time() - 1000)) < 60
+
+
 def test_what_is_built_is_found_and_counts_as_used(runtimes):
     assert runtimes.find(ONE) is None
     folder = built(runtimes, ONE, used_s_ago=1000)

@@ -365,6 +365,27 @@ def test_one_heartbeat_at_a_time_names_what_has_not_ended(an_agent, panel, rank)
     assert beat.disk_free_bytes > 0
 
 
+def test_of_what_is_offered_one_of_each_kind_is_on_its_way(an_agent, panel):
+    agent = an_agent()
+
+    def sent() -> list[tuple[str, bytes]]:
+        return [(report.kind, report.data) for report in panel.read() if report.kind != protocol.REPORT_HEARTBEAT]
+
+    for data in (b"1", b"2"):
+        agent.offer(protocol.REPORT_SAMPLES, data)
+        agent.offer(protocol.REPORT_AGENT, data)
+    agent.tick()
+    assert sent() == [(protocol.REPORT_SAMPLES, b"2"), (protocol.REPORT_AGENT, b"2")]
+    agent.offer(protocol.REPORT_AGENT, b"3")
+    agent.tick()  # the panel has not read yet: it is dropped
+    panel.redis.delete(protocol.reports_key(HOST))
+    agent.tick()
+    assert sent() == []
+    agent.offer(protocol.REPORT_AGENT, b"4")
+    agent.tick()
+    assert sent() == [(protocol.REPORT_AGENT, b"4")]
+
+
 def test_orders_that_nobody_takes_are_counted(an_agent, panel):
     agent = an_agent()
     panel.redis.lpush(protocol.orders_key(HOST), "order")

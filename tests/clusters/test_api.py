@@ -3,7 +3,7 @@ import uuid
 import pytest
 
 from clusters import workloads
-from clusters.models import EnrolmentToken, Host
+from clusters.models import AgentReport, EnrolmentToken, Host
 from clusters.states import HostState
 from projects.models import AuditEntry, Role
 from tests.clusters import steps
@@ -90,6 +90,19 @@ def test_a_cordon_is_made_and_taken_away(operator):
     assert operator.delete(path).status_code == 204
     assert Host.objects.values_list("state", "cordon_reason").get() == ("ready", "")
     assert list(AuditEntry.objects.order_by("pk").values_list("verb", flat=True))[-2:] == ["host.cordoned", "host.ready"]
+
+
+def test_an_agent_tells_of_itself_and_operators_read_its_log(admin, operator):
+    host = a_host()
+    path = f"/api/v1/hosts/{host.pk}/agent-report"
+    assert operator.get(path).json() == {"at": None, "log": "", "runtimes": []}
+    digest = "a" * 64
+    AgentReport.objects.create(
+        host=host, at=NOON, log="session=3\n", runtimes=[{"digest": digest, "size_bytes": 5, "used_ms": 1000}]
+    )
+    runtimes = [{"name": "", "digest": digest, "size_bytes": 5, "used_at": "1970-01-01T00:00:01Z"}]
+    assert operator.get(path).json() == {"at": "2026-03-01T12:00:00Z", "log": "session=3\n", "runtimes": runtimes}
+    assert admin.get(path).json()["log"] is None
 
 
 @pytest.mark.parametrize("body", [{}, {"reason": ""}, {"reason": 7}, {"reason": "x" * 301}, []])

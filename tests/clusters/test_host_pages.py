@@ -12,14 +12,14 @@ from django.test import Client
 from django.utils import timezone
 
 from clusters import enrolment, reach
-from clusters.models import Cluster, EnrolmentToken, Host
+from clusters.models import AgentReport, Cluster, EnrolmentToken, Host, Runtime
 from clusters.states import HostState
 from monitoring import metrics
 from monitoring.metric_chunks import Columns
 from projects.actors import Actor
 from projects.models import AuditEntry, Role
 from tests.clusters import steps
-from tests.factories import a_cluster, a_host, a_member, a_project, a_team, a_user
+from tests.factories import NOON, a_cluster, a_host, a_member, a_project, a_team, a_user
 from tests.projects.conftest import Script
 
 pytestmark = pytest.mark.django_db
@@ -132,14 +132,14 @@ def test_a_list_of_many_hosts_is_drawn_anew_more_rarely(vision):
 
 
 @pytest.mark.parametrize("count", [1, 3])
-def test_a_host_takes_ten_queries_however_much_runs_there(vision, count, django_assert_num_queries):
+def test_a_host_takes_eleven_queries_however_much_runs_there(vision, count, django_assert_num_queries):
     host = a_host(cluster=vision.cluster, chips=6)
     for _ in range(count):
         steps.says(running_on(host, vision.project), **steps.EXITED_WELL)
         running_on(host, vision.project)
     browser = as_(vision.viewer)
-    # session, user, host, loop, visible projects, chips; the past with its projects; events; conditions; the navigation
-    with django_assert_num_queries(11):
+    # session, user, host, loop, visible projects, chips; the past with its projects; events; what the agent says; the navigation
+    with django_assert_num_queries(12):
         answer = browser.get(f"/hosts/{host.pk}")
     assert (len(answer.context["view"].occupants), len(answer.context["past"])) == (count, count)
 
@@ -161,6 +161,25 @@ def test_a_host_that_let_its_last_order_pass_says_so(vision):
     assert words not in text_of(as_(vision.viewer).get(f"/hosts/{host.pk}"))
     Host.objects.update(unclaimed_at=timezone.now())
     assert words in text_of(as_(vision.viewer).get(f"/hosts/{host.pk}"))
+
+
+def test_a_host_shows_what_its_agent_says_of_itself(vision):
+    host = a_host(cluster=vision.cluster)
+    assert "The agent has not said yet." in text_of(as_(vision.viewer).get(f"/hosts/{host.pk}"))
+    Runtime.objects.create(digest="a" * 64, name="tensorflow", requirements="x==1\n")
+    runtimes = [{"digest": name * 64, "size_bytes": 3 * 2**30, "used_ms": 0} for name in "ab"]
+    AgentReport.objects.create(host=host, at=NOON, log="<b>session=3</b>\n", runtimes=runtimes)
+    text = text_of(as_(vision.operator).get(f"/hosts/{host.pk}"))
+    assert "<pre>&lt;b&gt;session=3&lt;/b&gt;\n</pre>" in text
+    for words in ("tensorflow <span", "aaaaaaaa", "unknown to the panel", "bbbbbbbb", "6.0 GiB"):
+        assert words in text
+
+
+def test_an_agents_log_is_for_operators(vision):
+    host = a_host(cluster=vision.cluster)
+    AgentReport.objects.create(host=host, at=NOON, log="session=3\n")
+    text = text_of(as_(vision.viewer).get(f"/hosts/{host.pk}"))
+    assert "session=3" not in text and "The agent's log" not in text
 
 
 def test_a_host_that_is_not_there_is_no_page(vision):

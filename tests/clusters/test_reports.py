@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import uuid
 
 import pytest
 
 from agent import protocol
-from agent.protocol import FileLine, Gap, Heartbeat, PointsLine, RankReport, Report, Samples
-from clusters import orders, reports, workloads
+from agent.protocol import AgentReport, BuiltRuntime, FileLine, Gap, Heartbeat, PointsLine, RankReport, Report, Samples
+from clusters import models, orders, reports, workloads
 from clusters.models import Host, Order, OutputFile, Rank
 from clusters.reports import Acks
 from monitoring import logs, metrics
@@ -277,6 +278,36 @@ def test_samples_of_nothing_are_a_mistake_that_changes_nothing(host):
         with pytest.raises(ValueError):
             sent(reports.take_samples, host, garbage)
     assert not MetricSeries.objects.exists()
+
+
+# -- What agents say of themselves ---------------------------------------------------------------------------
+
+
+def test_what_an_agent_says_last_of_itself_stands(host):
+    old = AgentReport(0, "old\n", ()).data()
+    new = AgentReport(0, "nul \0 and \udc80\n", (BuiltRuntime("a" * 64, 2**40, 1000),)).data()
+    assert sent(reports.take_agent, host, old) == {}
+    assert sent(reports.take_agent, host, old, new) == {}
+    report = models.AgentReport.objects.get(host=host)
+    assert (report.at, report.log) == (NOON, "nul \N{REPLACEMENT CHARACTER} and ?\n")
+    assert report.runtimes == [{"digest": "a" * 64, "size_bytes": 2**40, "used_ms": 1000}]
+
+
+@pytest.mark.parametrize(
+    "runtimes",
+    [
+        "x",
+        [1],
+        [{"digest": "a"}],
+        [{"digest": "a", "size_bytes": -1, "used_ms": 0}],
+        [{"digest": "a", "size_bytes": 0, "used_ms": 10**18}],
+    ],
+)
+def test_what_is_no_report_of_an_agent_changes_nothing(host, runtimes):
+    for garbage in (json.dumps({"at_ms": 1, "log": "", "runtimes": runtimes}).encode(), b"[]", b"{}", b"nothing"):
+        with pytest.raises(ValueError):
+            sent(reports.take_agent, host, garbage)
+    assert not models.AgentReport.objects.exists()
 
 
 # -- Heartbeats ----------------------------------------------------------------------------------------------
