@@ -36,6 +36,7 @@ behave("[data-log]", (pane) => {
     wrap,
     times: () => times.turn(),
     follow: () => (view.isFollowing ? view.pause() : view.toEnd()),
+    help: () => pane.querySelector("[data-log-keys]").togglePopover(),
     leave: () => { find.clear(); pick.clear(); },
   });
   view.on(window, "hashchange", () => follow());

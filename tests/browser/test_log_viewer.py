@@ -79,6 +79,22 @@ def page(person) -> Page:
     return person.page
 
 
+# -- Keys --------------------------------------------------------------------------------------------------
+
+
+def test_the_keys_are_told_of_by_a_key_and_by_a_button(page):
+    keys = page.locator("#log-keys")
+    press(page, "?")
+    expect(keys).to_contain_text("next line that was found")
+    page.keyboard.press("j")  # those of the log rest meanwhile
+    page.keyboard.press("?")
+    expect(keys).to_be_hidden()
+    page.get_by_role("button", name="Keys of the log (?)").click()
+    expect(keys).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(keys).to_be_hidden()
+
+
 # -- Search ------------------------------------------------------------------------------------------------
 
 
@@ -362,8 +378,8 @@ def test_keys_move_by_lines_and_switch_following(world, a_person):
     press(page, "f")
     expect(page.locator("[data-log-follow]")).to_have_attribute("aria-pressed", "true")
     assert rows(page)[-1] == "500"
-    keys = page.evaluate("[...document.querySelectorAll('[data-keys-of] [data-key] kbd')].map((key) => key.textContent)")
-    assert sorted(keys) == sorted(["/", "n", "N", "e", "j", "k", "g", "G", ":", "f", "w", "t", "Esc"])
+    keys = page.evaluate("[...document.querySelectorAll('#log-keys [data-key] kbd')].map((key) => key.textContent)")
+    assert sorted(keys) == sorted(["/", "n", "N", "e", "j", "k", "g", "G", ":", "f", "w", "t", "Esc", "?"])
     world.cancel(number, force=True)
 
 
