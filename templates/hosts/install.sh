@@ -102,9 +102,9 @@ stop_agent() {
 
 agent_command() { # is called with what is to be done with the command
     set -- "$@" "$venv/bin/python" -m agent run --panel "$panel" --state "$home"
-    if [ -n "${PANEL_HOST_NAME:-}" ]; then set -- "$@" --name "$PANEL_HOST_NAME"; fi
-    if [ -n "${PANEL_HOST_CHIPS:-}" ]; then set -- "$@" --chips "$PANEL_HOST_CHIPS"; fi
-    if [ -n "${PANEL_MACHINE_ID:-}" ]; then set -- "$@" --machine-id "$PANEL_MACHINE_ID"; fi
+    if [ -n "${PANEL_HOST_NAME:-}" ]; then set -- "$@" "--name=$PANEL_HOST_NAME"; fi
+    if [ -n "${PANEL_HOST_CHIPS:-}" ]; then set -- "$@" "--chips=$PANEL_HOST_CHIPS"; fi
+    if [ -n "${PANEL_MACHINE_ID:-}" ]; then set -- "$@" "--machine-id=$PANEL_MACHINE_ID"; fi
     "$@"
 }
 

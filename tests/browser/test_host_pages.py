@@ -133,6 +133,7 @@ def test_pages_fit_their_screen(world, a_person, scheme, width):
             if "new" not in path:
                 wait_live(page)
             if name == "host":
+                page.locator("#host-charts").scroll_into_view_if_needed()  # charts are fetched once they are seen
                 expect(page.locator("#host-charts canvas").first).to_be_visible(timeout=20_000)
         assert page.evaluate("document.documentElement.scrollWidth") <= width, name
         person.picture(f"{name}-{scheme}-{width}")

@@ -39,7 +39,7 @@ class Machine:
         else:
             (self.bin / "python3").symlink_to(Path(sys.base_prefix) / "bin" / f"python3.{sys.version_info.minor}")
         self.state = self.home / ".tpu-panel-agent"
-        self.id = f"machine-of-{self.home}"[-64:]
+        self.id = "-" + str(self.home)[-63:]  # no option of the agent's, whatever it begins with
 
     def paste(self, command: str, **environment: str) -> subprocess.CompletedProcess[str]:
         given = [f"{name}={value}" for name, value in os.environ.items() if name.startswith("PIP_")]

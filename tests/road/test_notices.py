@@ -11,7 +11,7 @@ from tests.jobs.hooks import Receiver
 from tests.road.mail_server import MailServer
 from tests.road.world import World, a_world, until
 
-SENDING_S = 4
+SENDING_S = 10
 TOLD = {"events": ["starts", "fails"], "by_mail": True, "mail_address": "ada@example.com", "by_webhook": True}
 
 
@@ -61,7 +61,7 @@ def deliveries(world: World, number: int) -> dict[str, tuple[str, int]]:
 def test_a_job_tells_by_both_ways_when_it_starts_and_when_it_fails(world, agent, receiver, secret, mails):
     number = world.launch("sleep 1; exit 3", name="digits")
     world.wait(number, "failed")
-    until(lambda: len(receiver.calls) == 2 and len(mails.mails) == 2, what="two calls and two mails")
+    until(lambda: len(receiver.calls) == 2 and len(mails.mails) == 2, within_s=90, what="two calls and two mails")
     bodies = [receiver.read(call, secret) for call in range(2)]
     assert [body["type"] for body in bodies] == ["job.running", "job.failed"]
     assert bodies[1]["data"]["reason"]["sentence"].startswith("The command ended with exit code 3 on ")
