@@ -20,7 +20,7 @@ SENTENCES = {
     "no-host": _("No host has %(accelerator)s: enrol one, and it starts."),
     "hosts-silent": _("No host with %(accelerator)s can be heard; the last word came from %(host)s. It starts when one is back."),
     "hosts-cordoned": _("All hosts with %(accelerator)s are cordoned. It starts when an admin uncordons one."),
-    "too-large": _("It asks for %(amount)s of %(accelerator)s on one host; the largest host has %(largest)s."),
+    "too-large": _("No host is large enough: it asks for %(amount)s of %(accelerator)s on one, and the largest has %(largest)s."),
     "chips-busy": _(
         "It needs %(amount)s of %(accelerator)s on one host; %(free)s of %(total)s are free. It starts when enough of the others"
         " are."

@@ -18,6 +18,7 @@ import urllib.request
 from pathlib import Path
 
 from controlpanel import local_agent, valkey
+from controlpanel.folder_lock import FolderLock, InUse
 from controlpanel.parts import BASE_DIR, Part, say, spawn
 
 END_WITHIN_S = 10.0
@@ -42,8 +43,13 @@ def main(arguments: list[str]) -> int:
 
 def _run(options: argparse.Namespace, stop: threading.Event) -> int:
     var = Path(os.environ.get("PANEL_VAR") or BASE_DIR / "var").resolve()
-    _check(var, options.port)
     environment = {"PANEL_VAR": str(var), "PUBLIC_URL": os.environ.get("PUBLIC_URL") or f"http://127.0.0.1:{options.port}"}
+    _check_folder(var)
+    try:
+        lock = FolderLock(var, url=environment["PUBLIC_URL"], wait_s=2 * END_WITHIN_S)
+    except InUse as error:
+        raise CannotStart(str(error)) from error
+    _check_port(options.port)
     running: list[Part] = []
     try:
         if not os.environ.get("REDIS_URL"):
@@ -62,6 +68,7 @@ def _run(options: argparse.Namespace, stop: threading.Event) -> int:
             return demo if options.exit else 0
         _manage("stop_workloads", environment, "--list")  # running work outlives the panel: say which, and how to end it
     finally:
+        lock.ending()
         _end(running)
     return 0
 
@@ -163,12 +170,10 @@ def _agent(options: argparse.Namespace, var: Path, environment: dict[str, str]) 
     return part
 
 
-def _check(var: Path, port: int) -> None:
+def _check_folder(var: Path) -> None:
     """What is better said before anything runs. Raises CannotStart."""
     if sys.version_info < (3, 11):  # noqa: UP036  the linter knows, the person with an older one does not
         raise CannotStart(f"The panel needs Python 3.11 or newer; this is {sys.version.split()[0]}.")
-    if not _is_free("127.0.0.1", port):
-        raise CannotStart(f"Port {port} is taken. End what listens there, or choose another: manage.py up --port {port + 1}")
     try:
         var.mkdir(parents=True, exist_ok=True)
         free = shutil.disk_usage(var).free
@@ -176,6 +181,11 @@ def _check(var: Path, port: int) -> None:
         raise CannotStart(f"The state folder {var} cannot be used: {error.strerror}.") from error
     if free < MIN_FREE_BYTES:
         raise CannotStart(f"The disk of {var} has {free // 2**20} MiB left; {MIN_FREE_BYTES // 2**20} MiB are needed to begin.")
+
+
+def _check_port(port: int) -> None:
+    if not _is_free("127.0.0.1", port):
+        raise CannotStart(f"Port {port} is taken. End what listens there, or choose another: manage.py up --port {port + 1}")
 
 
 def _answers(url: str) -> bool:
@@ -238,5 +248,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--demo", action="store_true", help="launch a job that trains and follow it here")
     parser.add_argument("--exit", action="store_true", help="with --demo: end everything with the job, and with its status")
     slots = 2 * (os.cpu_count() or 1)
-    parser.add_argument("--slots", type=int, default=slots, help=f"slots of the local host (default: 2 x cores, {slots})")
+    parser.add_argument(
+        "--slots", type=int, default=slots, help=f"of the local host when it is new (default: 2 x cores, {slots})"
+    )
     return parser

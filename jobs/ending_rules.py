@@ -106,8 +106,8 @@ RULES = (
         "not-a-number",
         _("Its loss became NaN or infinite."),
         _(
-            "Go on from a checkpoint before that with a lower learning rate or clipped gradients, and keep losses and norms in"
-            " float32."
+            "Launch it anew with a lower learning rate or clipped gradients, from a checkpoint of before if its program takes"
+            " one, and keep losses and norms in float32."
         ),
         said=r"(?i:\bloss\b\W{0,20}(?:is |became |was )?(?:nan|not finite)\b)|Tensor had (?:NaN|Inf) values",
     ),
@@ -275,8 +275,8 @@ RULES = (
         "timed-out",
         _("It ran longer than its definition allows, so the panel ended it."),
         _(
-            "If it was still going well, allow more time or let it do less, and go on from its last checkpoint; if its last step"
-            " was long before, it hung: see its last words."
+            "If it was still going well, allow more time or let it do less; if its last step was long before, it hung: see its"
+            " last words."
         ),
         codes=("timed-out",),
     ),
@@ -314,14 +314,17 @@ RULES = (
     Rule(
         "host-restarted",
         _("Its host was restarted, and everything that ran there ended."),
-        _("Relaunch: it begins anew, or at its last checkpoint. With retries for a lost host this happens by itself."),
+        _(
+            "Relaunch: it begins anew. With retries for a lost host it is tried again by itself, and goes on at its last"
+            " checkpoint."
+        ),
         codes=("host-rebooted", "host-state-lost", "supervisor-lost"),
         again=True,
     ),
     Rule(
         "preempted",
         _("Work of a higher priority took its chips."),
-        _("Relaunch: it waits for free chips and begins anew, or at its last checkpoint."),
+        _("Relaunch: it waits for free chips and begins anew."),
         codes=("preempted",),
         again=True,
     ),
@@ -342,10 +345,7 @@ RULES = (
     Rule(
         "canceled",
         _("Canceled by %(by)s."),
-        _(
-            "Nothing is wrong with it as far as the panel knows. Relaunch to do it again, from its last checkpoint if it writes"
-            " any."
-        ),
+        _("Nothing is wrong with it as far as the panel knows. Relaunch to do it again from the beginning."),
         codes=("canceled",),
         again=True,
     ),

@@ -52,8 +52,8 @@ def get_file(job: Job, file_id: int) -> OutputFile:
 
 
 def shown(job: Job) -> Shown:
-    """The last attempt's first; of each its output, then the checkpoints. One query."""
-    found = list(of_job(job).order_by("-rank__workload_id", "-area", "rank__number", "path")[: MOST_SHOWN + 1])
+    """The last attempt's first; of each the checkpoints, then its output, which may be very many. One query."""
+    found = list(of_job(job).order_by("-rank__workload_id", "area", "rank__number", "path")[: MOST_SHOWN + 1])
     page = Shown(count=min(len(found), MOST_SHOWN), more=len(found) > MOST_SHOWN)
     for (workload_id, area, rank), some in groupby(found[:MOST_SHOWN], _group_of):
         page.groups.append(Group(workload_id, area, rank, list(some)))

@@ -10,7 +10,8 @@ from typing import Any
 from django.utils.translation import gettext as _
 
 from clusters.models import Cluster
-from jobs import filters
+from jobs import changed_parameters, columns, filters
+from jobs.columns import Column
 from jobs.filters import Filter
 from jobs.listing import Page
 from jobs.models import Job, JobDefinition
@@ -43,6 +44,8 @@ class Head:
 class Row:
     job: Job
     progress: Progress | None
+    cells: list[tuple[Column, str]]  # the text of those that are no column of every job's
+    changed: list[tuple[str, str]]  # parameters, and what its launch set them to
     labels: list[Link]  # each narrows the list to those that have it
     more_labels: str  # those that have no room
 
@@ -53,7 +56,7 @@ def labels_of(job: Job) -> list[Link]:
 
 
 class FilterBar:
-    """For the template; three queries, however much there is."""
+    """For the template; five queries at most, however much there is."""
 
     def __init__(self, page: Page, by: Actor, projects: list[Project]) -> None:
         self.wanted: Filter = page.wanted
@@ -171,15 +174,43 @@ class FilterBar:
     @property
     def kept(self) -> Mapping[str, Any]:
         """What the form sends along, though it has no field for it."""
-        return {name: value for name, value in self._page.more().items() if name != "sort"}
+        return {name: value for name, value in self._page.more().items() if name not in ("sort", "column")}
 
     @property
     def is_active(self) -> bool:
         return self.wanted != Filter()
 
-    def row(self, job: Job, progress: Progress | None) -> Row:
+    @cached_property
+    def columns(self) -> list[tuple[Column, Head | None]]:
+        """What stands behind box, state, number and name, each with the head that sorts by it."""
+        return [(column, self.heads.get(column.sorts)) for column in columns.shown(self._page.columns)]
+
+    @property
+    def has_own_columns(self) -> bool:
+        return bool(self._page.columns)
+
+    @property
+    def usual_columns(self) -> str:
+        """The address of the same list with the usual ones."""
+        return self.wanted.address(**replace(self._page, columns=()).more())
+
+    def column_choices(self, jobs: list[Job]) -> list[tuple[str, list[tuple[Column, bool]]]]:
+        return columns.choices(self._page.columns, jobs)
+
+    @property
+    def sent(self) -> list[tuple[str, Any]]:
+        """What a form that chooses the columns sends along: filters and order."""
+        return [*self.wanted.pairs(), *((name, value) for name, value in self._page.more().items() if name != "column")]
+
+    def rows(self, jobs: list[Job], progress: Mapping[int, Progress]) -> list[Row]:
+        measured = columns.last_values(self._page.columns, jobs)
+        return [self._row(job, progress.get(job.pk), measured) for job in jobs]
+
+    def _row(self, job: Job, progress: Progress | None, measured: Mapping[tuple[Any, str], str]) -> Row:
         labels = [
             Link(f"{key}={value}", self.wanted.with_label(key, value).address(**self._page.more()))
             for key, value in sorted(job.labels.items())
         ]
-        return Row(job, progress, labels[:LABELS_A_ROW], ", ".join(label.text for label in labels[LABELS_A_ROW:]))
+        cells = [(column, columns.value(column, job, measured)) for column, _head in self.columns]
+        more = ", ".join(label.text for label in labels[LABELS_A_ROW:])
+        return Row(job, progress, cells, changed_parameters.of(job), labels[:LABELS_A_ROW], more)

@@ -105,7 +105,7 @@ class Filter:
 
     def address(self, **more: Any) -> str:
         """The list's address, from its "?" on. It is never empty: a link to "" would keep the present one."""
-        return "?" + urlencode([*self.pairs(), *more.items()])
+        return "?" + urlencode([*self.pairs(), *more.items()], doseq=True)
 
     def with_label(self, key: str, value: str) -> Filter:
         return self if (key, value) in self.labels else replace(self, labels=(*self.labels, (key, value)))

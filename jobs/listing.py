@@ -9,7 +9,7 @@ from typing import Any
 
 from django.http import QueryDict
 
-from jobs import filters, sorting
+from jobs import columns, filters, sorting
 from jobs.filters import Filter
 from jobs.models import Job
 from jobs.sorting import Order
@@ -26,6 +26,7 @@ class Page:
     order: Order = Order()
     cursor: Cursor | None = None
     limit: int = USUAL
+    columns: tuple[str, ...] = ()  # of the page's table; () are the usual ones
 
     @classmethod
     def from_query(cls, query: QueryDict) -> Page:
@@ -36,6 +37,7 @@ class Page:
             ("wanted", lambda: Filter.from_query(query)),
             ("order", lambda: Order.read(query.get("sort", ""))),
             ("limit", lambda: limit_of(query)),
+            ("columns", lambda: columns.read(query.getlist("column"))),
         ):
             try:
                 read[name] = of()
@@ -58,6 +60,8 @@ class Page:
             kept["sort"] = str(self.order)
         if self.limit != USUAL:
             kept["limit"] = self.limit
+        if self.columns:
+            kept["column"] = list(self.columns)
         return kept | other
 
 

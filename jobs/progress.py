@@ -31,8 +31,11 @@ class Progress:
 
 def of_jobs(jobs: Iterable[Job]) -> dict[int, Progress]:
     """Job number -> progress, for those that have said any; one query. Without the time left."""
-    by_workload = {job.workload_id: job.pk for job in jobs if job.workload_id and job.started_at}
-    rows = MetricSeries.objects.filter(workload_id__in=by_workload, rank=0, name__in=[PROGRESS_STEP, PROGRESS_TOTAL])
+    started = [job for job in jobs if job.started_at]
+    by_workload = {job.workload_id: job.pk for job in started if job.workload_id}
+    subjects = [job.subject_id for job in started]  # with which the index begins
+    rows = MetricSeries.objects.filter(subject__in=subjects, workload_id__in=by_workload.keys(), rank=0)
+    rows = rows.filter(name__in=[PROGRESS_STEP, PROGRESS_TOTAL])
     found: dict[int, dict[str, MetricSeries]] = {}
     for row in rows:
         found.setdefault(by_workload[row.workload_id], {})[row.name] = row

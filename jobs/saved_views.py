@@ -152,5 +152,5 @@ def _query(text: str) -> str:
     page = Page.from_query(query)
     address = page.wanted.address(**page.more())
     if address == "?":
-        raise Invalid({"query": _("says no filter and no order: that is the list of all jobs")})
+        raise Invalid({"query": _("says no filter, order or column: that is the list of all jobs")})
     return address

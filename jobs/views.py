@@ -54,7 +54,8 @@ def job_list(request: HttpRequest) -> HttpResponse:
     current = next((view for view in views if view.query == bar.newest and bar.newest != "?"), None)
     context = {
         "bar": bar,
-        "rows": [bar.row(job, known.get(job.pk)) for job in shown],
+        "rows": bar.rows(shown, known),
+        "column_choices": bar.column_choices(shown),
         "jobs": shown,
         "older": bar.older(cursor) if cursor else "",
         "project_choices": projects,

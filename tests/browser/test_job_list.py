@@ -173,3 +173,25 @@ def test_without_scripts_it_is_a_form(world, browser, a_person, jobs, verb):
     page.get_by_role("link", name="Keep it" if verb == "Cancel" else "Leave it").click()
     page.wait_for_url("**/jobs?text=waits")
     context.close()
+
+
+def test_columns_are_chosen_and_tell_the_jobs_of_a_sweep_apart(world, a_person, jobs):
+    person = a_person()
+    page = person.open("/jobs?text=train-")
+    expect(page.locator(f"#job-{jobs['first']} .changed")).to_contain_text("command=")
+    page.get_by_role("button", name="Columns").click()
+    dialog = page.locator("#columns")
+    dialog.get_by_label("Project").uncheck()
+    dialog.get_by_label("loss").check()
+    person.picture("jobs-columns")
+    dialog.get_by_role("button", name="Show").click()
+    head = page.locator("#job-list thead")
+    expect(head).to_contain_text("loss")
+    expect(head).not_to_contain_text("Project")
+    expect(page.locator(f"#job-{jobs['first']}")).to_contain_text("4")
+    assert "text=train-" in page.url and "column=m.loss" in page.url
+    person.picture("jobs-with-own-columns")
+    page.get_by_role("button", name="Columns").click()
+    page.get_by_role("link", name="Usual columns").click()
+    expect(head).to_contain_text("Project")
+    assert "column=" not in page.url

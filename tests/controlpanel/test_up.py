@@ -129,22 +129,21 @@ def test_who_does_not_end_in_time_is_killed(part, monkeypatch):
 # -- What is better said before anything runs ----------------------------------------------------------------
 
 
-def test_a_taken_port_is_named_with_another_one(tmp_path, taken_port):
+def test_a_taken_port_is_named_with_another_one(taken_port):
     with pytest.raises(up.CannotStart, match=rf"Port {taken_port} is taken.*--port {taken_port + 1}"):
-        up._check(tmp_path / "var", taken_port)
-    assert not (tmp_path / "var").exists()
+        up._check_port(taken_port)
 
 
 def test_a_state_folder_that_cannot_be_is_named(tmp_path):
     (tmp_path / "var").write_text("a file")
     with pytest.raises(up.CannotStart, match=f"{tmp_path}/var cannot be used"):
-        up._check(tmp_path / "var", up._free_port())
+        up._check_folder(tmp_path / "var")
 
 
 def test_a_full_disk_is_told(tmp_path, monkeypatch):
     monkeypatch.setattr(up, "MIN_FREE_BYTES", 2**70)
     with pytest.raises(up.CannotStart, match="MiB left"):
-        up._check(tmp_path, up._free_port())
+        up._check_folder(tmp_path)
 
 
 def test_what_cannot_start_is_a_sentence_and_a_status(tmp_path, taken_port, monkeypatch, capsys):

@@ -301,4 +301,4 @@ def test_of_two_moves_from_the_same_state_one_wins(job):
 def test_a_queued_jobs_reason_is_renewed_by_each_pass(job, host):
     large = a_job(resources={"chips": 99})
     scheduling.schedule(now=NOON)
-    assert row(large).why == ("too-large", "It asks for 99 slots of cpu on one host; the largest host has 2.")
+    assert row(large).why == ("too-large", "No host is large enough: it asks for 99 slots of cpu on one, and the largest has 2.")
