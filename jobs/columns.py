@@ -36,7 +36,7 @@ def read(names: Iterable[str]) -> tuple[str, ...]:
     asked = list(dict.fromkeys(filter(None, names)))
     if len(asked) > MOST:
         raise Invalid({"column": _("at most %(most)s columns") % {"most": MOST}})
-    if unknown := [name for name in asked if name not in USUAL + MORE and not _is_measured(name)]:
+    if unknown := [name for name in asked if name not in USUAL + MORE and not _is_a_name(name)]:
         known = ", ".join([*USUAL, *MORE])
         raise Invalid(
             {
@@ -52,7 +52,7 @@ def read(names: Iterable[str]) -> tuple[str, ...]:
 def shown(names: tuple[str, ...]) -> list[Column]:
     """What stands behind a job's box, state, number and name."""
     known = _known()
-    return [known.get(name) or Column(name, name[len(PARAMETER) :], "number hide-narrow") for name in names or USUAL]
+    return [known.get(name) or _measured(name) for name in names or USUAL]
 
 
 def choices(names: tuple[str, ...], jobs: list[Job]) -> list[tuple[str, list[tuple[Column, bool]]]]:
@@ -63,9 +63,7 @@ def choices(names: tuple[str, ...], jobs: list[Job]) -> list[tuple[str, list[tup
 
     def offered(prefix: str, found: Iterable[str]) -> list[tuple[Column, bool]]:
         asked = [name for name in wanted if name.startswith(prefix)]
-        return [
-            (column, column.name in wanted) for column in shown(tuple(dict.fromkeys([*asked, *(prefix + one for one in found)])))
-        ]
+        return [(_measured(name), name in wanted) for name in dict.fromkeys([*asked, *(prefix + one for one in found)])]
 
     return [
         (_("Columns"), [(column, column.name in wanted) for column in _known().values()]),
@@ -91,13 +89,17 @@ def value(column: Column, job: Job, measured: Mapping[tuple[Any, str], str]) -> 
     return changed_parameters.short(job.parameters[name]) if prefix == PARAMETER and name in job.parameters else ""
 
 
+def _measured(name: str) -> Column:
+    return Column(name, name[len(PARAMETER) :], "number hide-narrow")
+
+
 def _series(jobs: list[Job]) -> Any:
     """Of the first rank of their last attempts. The subjects are named for the index, which begins with them."""
     last = {"workload_id__in": [job.workload_id for job in jobs if job.workload_id]}
     return MetricSeries.objects.filter(subject__in=[job.subject_id for job in jobs], rank=0, head__gt=0, **last)
 
 
-def _is_measured(name: str) -> bool:
+def _is_a_name(name: str) -> bool:
     is_one = name.startswith((PARAMETER, METRIC)) and len(PARAMETER) < len(name) <= MOST_NAME
     return is_one and is_storable(name) and is_readable(name)
 

@@ -63,6 +63,11 @@ def test_the_choice_offers_what_these_jobs_have(browser, job):
     assert named["Last measured"] == [("m.loss", False)]
 
 
+def test_nothing_is_offered_where_nothing_was_measured(browser, vision):
+    a_job(project=vision.project, by=vision.member)
+    assert dict(browser.get("/jobs").context["column_choices"])["Last measured"] == []
+
+
 def test_the_usual_columns_are_not_in_the_address(browser, job):
     everything = "&".join(f"column={name}" for name in columns.USUAL)
     page = Page.from_query(QueryDict(f"{everything}&state=running"))
