@@ -15,7 +15,7 @@ from jobs import attempt_rows, definitions, filters, labels, listing, progress, 
 from jobs.bulk_api import LabelChanges
 from jobs.launch_shapes import Launch, LaunchBody
 from jobs.models import Job
-from jobs.shapes import AttemptAnswer, CancellationBody, EventAnswer, JobAnswer
+from jobs.shapes import AttemptAnswer, CancellationBody, EventAnswer, JobAnswer, RelaunchBody
 from monitoring import events
 from projects import idempotency, shapes
 from projects.access import get_project
@@ -85,17 +85,20 @@ class OneJob(APIView):
 
 
 class Relaunch(APIView):
-    @extend_schema(operation_id="relaunch_job", request=None, responses={201: JobAnswer}, parameters=[idempotency.PARAMETER])
+    @extend_schema(
+        operation_id="relaunch_job", request=RelaunchBody, responses={201: JobAnswer}, parameters=[idempotency.PARAMETER]
+    )
     def post(self, request: Request, number: int) -> Response:
-        """Launch the same once more, as a new job.
+        """Launch the same once more, as a new job, which may go on from the checkpoints of this one.
 
         Safe to repeat with an Idempotency-Key.
         """
         by = Actor.of(request)
         job = services.get_job(by, number, may="jobs.launch")
+        asked = shapes.read(RelaunchBody, request)
 
         def make() -> tuple[int, dict[str, Any]]:
-            return 201, JobAnswer(services.relaunch(job=job, by=by, now=timezone.now())).data
+            return 201, JobAnswer(services.relaunch(job=job, by=by, now=timezone.now(), **asked)).data
 
         return _made(*idempotency.once(request, by, make))
 

@@ -39,7 +39,8 @@ def begin(job: Job, *, queued_at: datetime, now: datetime) -> Attempt:
     assert job.subject
     number = job.attempts.count() + 1 if job.workload_id else 1
     folder = f"{job.project.slug}/{job.pk}"
-    spec = replace(job.spec, output=f"{folder}/{number}", checkpoints=f"{folder}/checkpoints")
+    checkpoints = f"{job.project.slug}/{job.checkpoints_of_id or job.pk}/checkpoints"
+    spec = replace(job.spec, output=f"{folder}/{number}", checkpoints=checkpoints)
     workload = workloads.create(
         project=job.project, subject=job.subject, request=job.request, spec=spec, queued_at=queued_at, now=now
     )

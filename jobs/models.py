@@ -130,6 +130,9 @@ class Job(models.Model):
     notify_json = models.JSONField(default=dict)  # what its launcher wants to be told otherwise than usual (notice_wishes.py)
     wait_told_at = models.DateTimeField(null=True)  # when they are to be told that it waits, if it still does
     relaunch_of = models.ForeignKey("self", null=True, on_delete=models.SET_NULL, related_name="relaunches")
+    checkpoints_of = models.ForeignKey(
+        "self", null=True, on_delete=models.PROTECT, related_name="+"
+    )  # null: it has its own folder
     subject = models.ForeignKey(
         Subject, on_delete=models.PROTECT, null=True, related_name="+"
     )  # null within its own creation only

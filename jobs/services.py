@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from django.db import transaction
+from django.db.models import Q
 from django.utils.translation import gettext as _
 
 from clusters import catalogue, reasons, runtimes, sources, workloads
@@ -109,20 +110,42 @@ def drafted(
     )
 
 
-def relaunch(*, job: Job, by: Actor, now: datetime) -> Job:
+def relaunch(*, job: Job, by: Actor, now: datetime, with_checkpoints: bool = False) -> Job:
     """A new job that runs exactly what `job` ran: the same version, parameters, commit and packages.
 
-    Raises Invalid when what it needs is there no more: its accelerator or cluster, a secret.
+    `with_checkpoints`: it goes on in the folder of checkpoints that `job` wrote, rather than in an empty one of its own.
+    Raises Invalid when what it needs is there no more: its accelerator or cluster, a secret; Conflict("checkpoints-in-use")
+    while another job that has not ended may write to that folder.
     """
     request_of(job.request_json)
     _check_secrets(job.project, job.spec.secrets)
-    return _begin(Job(relaunch_of=job, **{name: getattr(job, name) for name in SAME}), by=by, now=now)
+    owner = (job.checkpoints_of or job) if with_checkpoints else None
+    new = Job(relaunch_of=job, checkpoints_of=owner, **{name: getattr(job, name) for name in SAME})
+    with transaction.atomic():
+        if owner is not None:
+            _check_checkpoints_idle(owner)
+        return _begin(new, by=by, now=now)
+
+
+def _check_checkpoints_idle(owner: Job) -> None:
+    Job.objects.locked(owner.pk)  # of two that want to go on with them, the second sees the first
+    writers = Job.objects.filter(Q(pk=owner.pk) | Q(checkpoints_of=owner.pk), ended_at=None)
+    if (writer := writers.order_by("pk").values_list("pk", flat=True).first()) is not None:
+        raise Conflict(
+            "checkpoints-in-use",
+            _("Job %(number)s has not ended and may write to these checkpoints. Cancel it, or wait for its end.")
+            % {"number": writer},
+            job=writer,
+        )
 
 
 def _begin(job: Job, *, by: Actor, now: datetime) -> Job:
     name, before = by.user.get_username(), job.relaunch_of
     more: dict[str, Any] = {} if before is None else {"relaunch_of": before.pk}
     sentence = f"Launched by {name}." if before is None else f"Launched by {name}, as job {before.pk} was."
+    if job.checkpoints_of_id:
+        sentence = f"{sentence[:-1]}, to go on from the checkpoints of job {job.checkpoints_of_id}."
+        more["checkpoints_of"] = job.checkpoints_of_id
     with transaction.atomic():
         job.created_by = by.user if by.user.is_authenticated else None
         job.created_at = job.moved_at = now

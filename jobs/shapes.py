@@ -22,6 +22,13 @@ class CancellationBody(shapes.Body):
     force = shapes.Flag(default=False, help_text="End it at once, without its stop grace.")
 
 
+class RelaunchBody(shapes.Body):
+    example: ClassVar = {"with_checkpoints": True}
+    with_checkpoints = shapes.Flag(
+        default=False, help_text="Go on in the folder of checkpoints that the job wrote, not in an empty one."
+    )
+
+
 class ReasonAnswer(shapes.Answer):
     code = serializers.CharField(help_text="A code of docs/states.md.")
     sentence = serializers.CharField()
@@ -62,6 +69,7 @@ class JobAnswer(shapes.Answer):
         "notify": {},
         "retry_at": None,
         "relaunch_of": None,
+        "checkpoints_of": None,
         "created_by": "member1",
         "created_at": "2026-03-01T12:00:00Z",
         "started_at": "2026-03-01T12:00:02Z",
@@ -88,6 +96,9 @@ class JobAnswer(shapes.Answer):
     notify = serializers.JSONField(source="notify_json", help_text="As its launch said it.")
     retry_at = serializers.DateTimeField(allow_null=True)
     relaunch_of = serializers.IntegerField(source="relaunch_of_id", allow_null=True)
+    checkpoints_of = serializers.IntegerField(
+        source="checkpoints_of_id", allow_null=True, help_text="The job in whose folder of checkpoints it goes on; null: its own."
+    )
     created_by = serializers.CharField(source="created_by.username", default=None, allow_null=True)
     created_at = serializers.DateTimeField()
     started_at = serializers.DateTimeField(allow_null=True)

@@ -8,6 +8,7 @@ import shlex
 from typing import Any
 
 from django.conf import settings
+from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
@@ -18,6 +19,7 @@ from django.views.decorators.http import require_GET, require_POST
 from rest_framework.utils.encoders import JSONEncoder
 
 from clusters import catalogue, fetches
+from clusters.models import OutputFile
 from clusters.states import Outcome, RankState, WorkloadState
 from jobs import as_script, attempt_rows, downloads, endings, files, listing, progress, saved_views, services, timeline
 from jobs.filter_bar import FilterBar, labels_of
@@ -30,6 +32,7 @@ from monitoring.models import Event
 from projects import idempotency
 from projects.access import projects_with, rights_in, visible_projects
 from projects.actors import Actor
+from projects.errors import Conflict
 
 EVENTS_SHOWN = 500
 
@@ -96,11 +99,16 @@ def create_relaunch(request: HttpRequest, number: int) -> HttpResponse:
     by = Actor.of(request)
     old = services.get_job(by, number, may="jobs.launch")
     key = request.POST.get("key") or random.token_urlsafe(16)
+    goes_on = "with_checkpoints" in request.POST
 
     def make() -> idempotency.Answer:
-        return 201, {"number": services.relaunch(job=old, by=by, now=timezone.now()).pk}
+        return 201, {"number": services.relaunch(job=old, by=by, now=timezone.now(), with_checkpoints=goes_on).pk}
 
-    _status, made, _is_replayed = idempotency.once_a_form(key, {"relaunch": number}, by, make)
+    try:
+        _status, made, _is_replayed = idempotency.once_a_form(key, {"relaunch": number, "goes_on": goes_on}, by, make)
+    except Conflict as refused:
+        messages.error(request, refused.sentence)
+        return redirect("job", number)
     return redirect("job", made["number"])
 
 
@@ -125,6 +133,7 @@ def _context(request: HttpRequest, number: int) -> dict[str, Any]:
     assert job.subject
     heads, rights = logs.heads(job.subject), rights_in(by, job.project)
     tries, known = list(job.attempts.select_related("workload")), progress.of_job(job)
+    shown_files = files.shown(job)
     line = timeline.segments([_moments(one) for one in tries], now=timezone.now(), left_s=known.left_s if known else None)
     return {
         "job": job,
@@ -146,7 +155,8 @@ def _context(request: HttpRequest, number: int) -> dict[str, Any]:
         "logs": [
             vars(head) | {"complete": head.final_offset is not None and head.head_offset >= head.final_offset} for head in heads
         ],
-        "files": files.shown(job),
+        "files": shown_files,
+        "has_checkpoints": any(group.area == OutputFile.Area.CHECKPOINTS for group in shown_files.groups),
         "may_cancel": "jobs.cancel" in rights,
         "may_launch": "jobs.launch" in rights,
         "key": random.token_urlsafe(16),  # of the relaunch: two clicks are one job

@@ -96,9 +96,13 @@ class Job:
         self.data = dict(self._connection.post(self._path("cancellation"), {"force": force}))
         return self
 
-    def relaunch(self, *, key: str = "") -> Job:
-        """The same once more, to the commit and the packages, as a new job."""
-        return Job(self._connection, self._connection.post(self._path("relaunch"), key=key))
+    def relaunch(self, *, with_checkpoints: bool = False, key: str = "") -> Job:
+        """The same once more, to the commit and the packages, as a new job.
+
+        `with_checkpoints`: it goes on in the folder of checkpoints that this one wrote.
+        """
+        body = {"with_checkpoints": True} if with_checkpoints else {}
+        return Job(self._connection, self._connection.post(self._path("relaunch"), body, key=key))
 
     # -- What it says ----------------------------------------------------------------------------------------
 

@@ -63,6 +63,7 @@ def test_a_launch_answers_with_the_job_and_where_it_is(script, vision):
         "notify": {},
         "retry_at": None,
         "relaunch_of": None,
+        "checkpoints_of": None,
         "created_by": "member",
         "started_at": None,
         "ended_at": None,

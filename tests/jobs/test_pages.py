@@ -282,7 +282,7 @@ def test_a_job_page_shows_its_files_with_a_link_for_each(as_, vision, placed):
     file = steps.a_file(placed.workload, "a/model<1>.bin", size=3 * 2**20)
     checkpoint = steps.a_file(placed.workload, "ckpt-1", area="checkpoints")
     text = pane(as_(vision.viewer), placed)
-    assert text.index("Output") < text.index("a/model&lt;1&gt;.bin") < text.index("Checkpoints") < text.index("ckpt-1")
+    assert text.index("Checkpoints") < text.index("ckpt-1") < text.index("Output") < text.index("a/model&lt;1&gt;.bin")
     assert f'href="/jobs/{placed.pk}/files/{file.pk}"' in text and f'href="/jobs/{placed.pk}/files/{checkpoint.pk}"' in text
     assert "3.0 MiB" in text and 'data-changes="2"' in text and "attempt" not in text and "rank" not in text
 

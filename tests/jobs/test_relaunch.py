@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import pytest
+from django.test import Client
 
 from clusters.models import Cluster, Workload
 from jobs import services
 from jobs.models import Job
 from projects import secrets
 from projects.actors import Actor
-from projects.errors import Invalid
+from projects.errors import Conflict, Invalid
 from projects.models import AuditEntry
 from tests.clusters.steps import after
 from tests.factories import a_definition, a_job, a_member
@@ -70,6 +71,51 @@ def test_it_runs_the_commit_that_ran_though_the_branch_went_on(vision):
     assert (new.spec.source["commit"], Workload.objects.get(pk=new.workload_id).awaits_source) == (COMMIT, False)
 
 
+def ended(job):
+    Job.objects.filter(pk=job.pk).update(state="canceled", ended_at=after(1))
+    return Job.objects.for_display().get(pk=job.pk)
+
+
+def test_it_may_go_on_from_the_checkpoints_of_the_one_before(vision):
+    by = Actor(user=vision.member)
+    first = ended(a_job(project=vision.project, by=vision.member))
+    second = services.relaunch(job=first, by=by, now=after(60), with_checkpoints=True)
+    third = services.relaunch(job=ended(second), by=by, now=after(120), with_checkpoints=True)
+    folders = [Workload.objects.get(pk=job.workload_id).spec.checkpoints for job in (first, second, third)]
+    assert folders == [f"vit/{first.pk}/checkpoints"] * 3
+    assert third.checkpoints_of == first
+    assert [event.sentence for event in third.subject.events.all()] == [
+        f"Launched by member, as job {second.pk} was, to go on from the checkpoints of job {first.pk}."
+    ]
+    anew = again(third, by=vision.member)
+    assert Workload.objects.get(pk=anew.workload_id).spec.checkpoints == f"vit/{anew.pk}/checkpoints"
+
+
+def test_no_two_jobs_write_to_the_same_checkpoints(vision):
+    by = Actor(user=vision.member)
+    first = a_job(project=vision.project, by=vision.member)
+    with pytest.raises(Conflict, match=f"Job {first.pk} has not ended") as still_runs:
+        services.relaunch(job=first, by=by, now=after(60), with_checkpoints=True)
+    second = services.relaunch(job=ended(first), by=by, now=after(60), with_checkpoints=True)
+    with pytest.raises(Conflict, match=f"Job {second.pk} has not ended"):
+        services.relaunch(job=first, by=by, now=after(60), with_checkpoints=True)
+    assert still_runs.value.code == "checkpoints-in-use" and Job.objects.count() == 2
+
+
+def test_a_script_and_a_page_go_on_from_checkpoints(script, vision):
+    first = ended(a_job(project=vision.project, by=vision.member))
+    client, browser = script(vision.member, scope="launch"), Client()
+    browser.force_login(vision.member)
+    made = client.post(f"/api/v1/jobs/{first.pk}/relaunch", {"with_checkpoints": True})
+    assert (made.status_code, made.json()["checkpoints_of"], made.json()["relaunch_of"]) == (201, first.pk, first.pk)
+    assert client.post(f"/api/v1/jobs/{first.pk}/relaunch", {"with_checkpoints": 7}).status_code == 422
+    refused = browser.post(f"/jobs/{first.pk}/relaunch", {"with_checkpoints": "yes"}, follow=True)
+    assert f"Job {made.json()['number']} has not ended" in refused.content.decode()
+    ended(Job.objects.get(pk=made.json()["number"]))
+    page = browser.post(f"/jobs/{first.pk}/relaunch", {"with_checkpoints": "yes"}, follow=True).content.decode()
+    assert f'with the checkpoints of <a href="/jobs/{first.pk}">' in page
+
+
 def test_what_it_needs_and_is_gone_is_named(vision):
     operator = Actor(user=vision.operator)
     secrets.put(project=vision.project, name="TOKEN", value="a-long-secret", by=operator)
@@ -87,7 +133,7 @@ def test_what_it_needs_and_is_gone_is_named(vision):
 def test_the_api_relaunches_once_a_key(script, vision):
     old = a_job(project=vision.project, by=vision.member)
     member = script(vision.member)
-    first, second = (member.post(f"/api/v1/jobs/{old.pk}/relaunch", **{"Idempotency-Key": "k"}) for _ in range(2))
+    first, second = (member.post(f"/api/v1/jobs/{old.pk}/relaunch", {}, **{"Idempotency-Key": "k"}) for _ in range(2))
     assert (first.status_code, second.status_code, Job.objects.count()) == (201, 201, 2)
     assert first.json() == second.json()
     assert (first.json()["relaunch_of"], first["Location"]) == (old.pk, f"/api/v1/jobs/{first.json()['number']}")

@@ -135,6 +135,16 @@ def test_a_relaunch_runs_the_same_again(world, agent):
     assert world.complete_log(again["number"]) == b"hello\n"
 
 
+def test_a_relaunch_goes_on_from_checkpoints_where_it_is_told_to(world, agent):
+    first = world.launch("cat $PANEL_CHECKPOINTS/last 2>/dev/null || echo begins; echo goes on >$PANEL_CHECKPOINTS/last")
+    numbers = [first]
+    for body in ({}, {"with_checkpoints": True}):
+        world.wait(numbers[-1], "succeeded")
+        numbers.append(world.client.post(f"jobs/{first}/relaunch", json=body).raise_for_status().json()["number"])
+    world.wait(numbers[-1], "succeeded")
+    assert [world.complete_log(number) for number in numbers] == [b"begins\n", b"begins\n", b"goes on\n"]
+
+
 def test_a_command_that_deletes_its_own_folder_is_ended_and_its_chips_are_free(world, agent):
     number = world.launch('cd /; echo "$PANEL_METRICS"; rm -rf "$(dirname "$(dirname "$PANEL_METRICS")")"; exec sleep 1000')
     job = world.wait(number)

@@ -68,7 +68,7 @@ def launch(panel: Panel, terminal: Terminal, arguments: argparse.Namespace) -> i
 
 def relaunch(panel: Panel, terminal: Terminal, arguments: argparse.Namespace) -> int:
     before = panel.job(arguments.number)
-    return _begun(terminal, arguments, lambda key: before.relaunch(key=key))
+    return _begun(terminal, arguments, lambda key: before.relaunch(with_checkpoints=arguments.with_checkpoints, key=key))
 
 
 def _checked(terminal: Terminal, arguments: argparse.Namespace, found: Mapping[str, Any]) -> int:

@@ -68,6 +68,7 @@ def _launch(one: argparse.ArgumentParser) -> None:
 
 def _relaunch(one: argparse.ArgumentParser) -> None:
     _number(one)
+    one.add_argument("--with-checkpoints", action="store_true", help="go on in the folder of checkpoints that the job wrote")
     _follow(one)
 
 
