@@ -6,8 +6,11 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from django.utils.translation import gettext as _
+
 from clusters.specs import Spec
 from jobs import schemas
+from jobs.values import is_storable, unstorable
 from projects.errors import Invalid
 
 PLACE = re.compile(r"\$\{([a-z][a-z0-9_]*)\}")
@@ -18,11 +21,16 @@ def check(schema: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]
     from referencing.exceptions import Unresolvable
 
     values = {name: part["default"] for name, part in schema.get("properties", {}).items() if "default" in part} | dict(given)
-    wrong: dict[str, str] = {}
+    wrong = {f"parameters.{name}": unstorable() for name, value in given.items() if not is_storable([name, value])}
+    if wrong:
+        raise Invalid(wrong)
     try:
-        for error in schemas.validator(schema).iter_errors(values):
+        for error in schemas.faults(schema, values):
             for path, sentence in _fields(error, values):
                 wrong.setdefault(path, sentence)
+    except schemas.TooMuch:
+        too_much = _("take too long to be held against the definition's schema: give fewer values, or make the schema simpler")
+        raise Invalid({"parameters": too_much}) from None
     except Unresolvable as error:
         raise schemas.unresolved(error) from error
     if wrong:

@@ -1,3 +1,5 @@
+import math
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -85,6 +87,28 @@ def test_an_unknown_one_is_named_with_those_that_there_are():
 
 def test_true_is_no_number():
     assert list(wrong(name="vit", epochs=True)) == ["parameters.epochs"]
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        math.inf,
+        -math.inf,
+        math.nan,
+        2**64,
+        -(2**63) - 1,
+        10**5000,
+        "nul\0",
+        "half \ud800",
+        {"half \ud800": 1},
+        [[{"a": math.inf}]],
+    ],
+    ids=["inf", "-inf", "nan", "65-bit", "-65-bit", "5000-digits", "nul", "surrogate", "name", "within"],
+)
+def test_what_no_database_keeps_is_refused_at_its_parameter(value):
+    with pytest.raises(Invalid) as refused:
+        parameters.check({}, {"a": value, "b": [2**64 - 1, -(2**63), 1e308, "é"]})
+    assert list(refused.value.fields) == ["parameters.a"] and "too large" in refused.value.fields["parameters.a"]
 
 
 # -- Put into the template -----------------------------------------------------------------------------------
