@@ -14,7 +14,7 @@ from typing import Any
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import Sum
+from django.db.models import QuerySet, Sum
 
 from monitoring import announcements
 from monitoring.buckets import Bucket, bucketed, xs_of
@@ -51,6 +51,8 @@ def append(subject: Subject, series: Mapping[str, Columns], *, workload_id: UUID
 def names(subject: Subject, q: str = "") -> list[MetricSeries]:
     """Every series of the subject with its last point, by name; with `q` those whose names have each word of it."""
     found = MetricSeries.objects.filter(subject=subject).order_by("name", "workload_id", "rank")
+    if "\0" in q:  # PostgreSQL takes no such text
+        return []
     for word in q.split():
         found = found.filter(name__icontains=word)
     return list(found)
@@ -76,7 +78,7 @@ def read(
     """The lines of one name, one for each attempt and rank, between `start` and `end` on the axis `by`: "step", "wall", or
     "relative" to its workload's origin (Unix ms), or to its first point where it has none."""
     lines = []
-    for row in MetricSeries.objects.filter(subject=subject, name=name).order_by("pk"):
+    for row in _series(subject, name):
         origin = _origin(row, origins or {}) if by == "relative" else 0
         points = _points(row, by=by, start=_moved(start, origin), end=_moved(end, origin))
         if len(points):
@@ -85,6 +87,12 @@ def read(
             found = bucketed(points, by=by, start=low, end=high, buckets=buckets, origin=origin, is_log=is_log)
             lines.append(Line(row.workload_id, row.rank, found, origin if by == "relative" else None))
     return lines
+
+
+def _series(subject: Subject, name: str) -> QuerySet[MetricSeries]:
+    """Of one name; PostgreSQL takes none that holds a NUL."""
+    found = MetricSeries.objects.filter(subject=subject, name=name).order_by("pk")
+    return found.none() if "\0" in name else found
 
 
 def _origin(row: MetricSeries, origins: Mapping[UUID, int]) -> int:
@@ -107,7 +115,7 @@ def last_points(subject: Subject, workload_id: UUID, names: list[str]) -> dict[s
 
 def points(subject: Subject, name: str) -> Iterator[tuple[MetricSeries, Columns]]:
     """Every point of a name, series by series, a chunk at a time: that may take long, and chunks be packed meanwhile."""
-    for row in MetricSeries.objects.filter(subject=subject, name=name).order_by("pk"):
+    for row in _series(subject, name):
         position = 0
         while chunk := MetricChunk.objects.filter(series=row, start__gte=position).order_by("start").first():
             yield row, _read(chunk)
