@@ -20,6 +20,7 @@ from monitoring import announcements
 from monitoring.buckets import Bucket, bucketed, xs_of
 from monitoring.metric_chunks import CHUNK_POINTS, EMPTY, Columns, open_bytes, packed_bytes, read_open, read_packed
 from monitoring.models import NO_WORKLOAD, MetricChunk, MetricSeries, Subject
+from projects import texts
 
 MAX_NAME = 200
 MAX_SERIES = 10_000  # of a subject: more is no metric but a mistake, and is not taken
@@ -36,16 +37,19 @@ class Line:
     origin_ms: int | None = None  # of what is relative
 
 
-def append(subject: Subject, series: Mapping[str, Columns], *, workload_id: UUID = NO_WORKLOAD, rank: int = 0) -> None:
+def append(subject: Subject, series: Mapping[str, Columns], *, workload_id: UUID = NO_WORKLOAD, rank: int = 0) -> bool:
     """Store points of several names, each in the order in which they came. Announced after commit.
 
-    Names that are too long, and those over MAX_SERIES of the subject, are left out.
+    Names that are too long or cannot be read, and those over MAX_SERIES of the subject, are left out. Returns whether there
+    was room for the others.
     """
     with transaction.atomic():
-        rows = _rows(subject, [name for name in series if name and len(name) <= MAX_NAME], workload_id, rank)
+        wanted = [name for name in series if name and len(name) <= MAX_NAME and texts.is_readable(name)]
+        rows = _rows(subject, wanted, workload_id, rank)
         for row in rows:
             _add(row, series[row.name])
         announcements.announce_metrics(subject, [row.name for row in rows])
+    return len(rows) == len(wanted)
 
 
 def names(subject: Subject, q: str = "") -> list[MetricSeries]:
