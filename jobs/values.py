@@ -14,6 +14,8 @@ MOST_LEVELS = 50  # of lists and objects in one another
 LEAST_WHOLE, MOST_WHOLE = -(2**63), 2**64 - 1  # what 64 bits hold, with a sign or without: all that store or read JSON take it
 MOST_VALUE_BYTES = 100_000  # of one variable: Linux takes 128 KiB
 MOST_ENVIRONMENT_BYTES = 500_000  # of all that a launch sets
+MOST_WORD_BYTES = 128 * 1024 - 1  # of a word of a command, or of NAME=value: Linux starts nothing with more (MAX_ARG_STRLEN)
+MOST_START_BYTES = 1_500_000  # of all that a command is started with; Linux takes 2 MiB, some of it is the host's own
 
 
 def is_storable(value: Any, levels: int = MOST_LEVELS) -> bool:
