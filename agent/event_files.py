@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 
 HEAD = struct.Struct("<QI")  # length of the record, masked CRC of these 8 bytes
@@ -28,14 +29,14 @@ class BadFile(ValueError):
 class Scalar:
     tag: str
     step: int
-    wall_ms: int
+    wall_s: float  # Unix time, as it stands there: it may be no time at all
     value: float
 
 
 def read(data: bytes) -> tuple[list[Scalar], int]:
     """(scalars of the whole records in `data`, bytes that they take). What follows is half a record: it comes again.
 
-    `data` begins at a record. Raises BadFile.
+    `data` begins at a record; one that is no event is passed over. Raises BadFile.
     """
     found: list[Scalar] = []
     place = 0
@@ -46,7 +47,8 @@ def read(data: bytes) -> tuple[list[Scalar], int]:
         end = place + HEAD.size + length + CRC_BYTES
         if end > len(data):
             break
-        found += _scalars(data[place + HEAD.size : end - CRC_BYTES])
+        with suppress(struct.error, ValueError, OverflowError):  # fields of other types or widths than events have
+            found += _scalars(data[place + HEAD.size : end - CRC_BYTES])
         place = end
     return found, place
 
@@ -64,7 +66,7 @@ def _scalars(event: bytes) -> Iterator[Scalar]:
         if number == 1 and isinstance(value, bytes):
             tag, number_found = _value(value)
             if tag and number_found is not None:
-                yield Scalar(tag, step, int(wall_s * 1000), number_found)
+                yield Scalar(tag, step, wall_s, number_found)
 
 
 def _value(message: bytes) -> tuple[str, float | None]:

@@ -7,6 +7,7 @@ fall together: a new agent goes on behind the last whole line, and no point is l
 from __future__ import annotations
 
 import io
+import json
 import logging
 import os
 import time
@@ -20,12 +21,14 @@ from agent import event_files, metric_lines
 from agent.folders import WorkloadFolder
 from agent.line_files import whole_bytes, whole_lines
 from agent.metric_lines import Point
-from agent.protocol import PART_OUTPUT, PointsLine
+from agent.protocol import PART_OUTPUT, PointsLine, is_point
 
 logger = logging.getLogger(__name__)
 
 READ_BYTES = 1024 * 1024  # of one source at a time
-POINTS_A_LINE = 2000  # well below the size of a report
+POINTS_A_LINE = 2000
+POINT_BYTES = 80  # at most, without its name
+LINE_BYTES = 160_000  # well below the size of a report
 RESCAN_S = 2.0  # between two looks for new event files
 MOST_EVENT_FILES = 200
 LONGEST_LINE = 64 * 1024  # a longer one of the output holds no metric
@@ -88,7 +91,18 @@ class Meter:
         return list(metric_lines.written(lines, self.now_ms())), taken
 
     def _read_event_file(self, path: Path) -> bool:
-        return self._read_file(f"events:{path.relative_to(self.output)}", path, lambda data: _of_events(data, path, self.output))
+        return self._read_file(f"events:{path.relative_to(self.output)}", path, lambda data: self._of_events(data, path))
+
+    def _of_events(self, data: bytes, path: Path) -> tuple[list[Point], int]:
+        """A tag is named with the folder below `tensorboard`, or the output: train and validation are two runs to Keras."""
+        scalars, taken = event_files.read(data)
+        folders = [part for part in path.relative_to(self.output).parts[:-1] if part != "tensorboard"]
+        now_ms = self.now_ms()
+        points = [
+            (metric_lines.named("/".join([*folders, one.tag])), one.step, metric_lines.moment_ms(one.wall_s, now_ms), one.value)
+            for one in scalars
+        ]
+        return [point for point in points if is_point(*point[1:])], taken
 
     def _read_file(self, source: str, path: Path, parse: Callable[[bytes], tuple[list[Point], int]]) -> bool:
         start = self.read_to.get(source, 0)
@@ -132,8 +146,8 @@ class Meter:
 
 
 def _points_lines(source: str, before: int, until: int, points: list[Point]) -> Iterator[bytes]:
-    """At most POINTS_A_LINE a line. Only the last says `until`: what a crash cuts off is read again as a whole."""
-    pieces = [points[cut : cut + POINTS_A_LINE] for cut in range(0, len(points), POINTS_A_LINE)] or [[]]
+    """Only the last line says `until`: what a crash cuts off is read again as a whole."""
+    pieces = list(_pieces(points)) or [[]]
     for number, piece in enumerate(pieces):
         series: dict[str, tuple[list[int], list[int], list[float]]] = {}
         for name, step, wall_ms, value in piece:
@@ -144,6 +158,23 @@ def _points_lines(source: str, before: int, until: int, points: list[Point]) -> 
         yield PointsLine(source, until if number == len(pieces) - 1 else before, series).line()
 
 
+def _pieces(points: list[Point]) -> Iterator[list[Point]]:
+    """At most POINTS_A_LINE and about LINE_BYTES each: a line that is longer than a report could never be sent."""
+    piece: list[Point] = []
+    names: set[str] = set()
+    size = 0
+    for point in points:
+        name = point[0]
+        size += POINT_BYTES + (0 if name in names else len(json.dumps(name)))
+        names.add(name)
+        piece.append(point)
+        if size > LINE_BYTES or len(piece) == POINTS_A_LINE:
+            yield piece
+            piece, names, size = [], set(), 0
+    if piece:
+        yield piece
+
+
 def _of_output(lines: list[bytes], start: int, marks: tuple[tuple[int, int], ...], now_ms: int) -> Iterator[Point]:
     offsets = [offset for offset, _ in marks]
     for line in lines:
@@ -151,13 +182,6 @@ def _of_output(lines: list[bytes], start: int, marks: tuple[tuple[int, int], ...
             mark = bisect_right(offsets, start) - 1
             yield from metric_lines.printed(line, marks[mark][1] if mark >= 0 else now_ms)
         start += len(line)
-
-
-def _of_events(data: bytes, path: Path, output: Path) -> tuple[list[Point], int]:
-    """A tag is named with the folder below `tensorboard`, or below the output: train and validation are two runs to Keras."""
-    scalars, taken = event_files.read(data)
-    parts = [part for part in path.relative_to(output).parts[:-1] if part != "tensorboard"]
-    return [("/".join([*parts, s.tag])[: metric_lines.MOST_NAME], s.step, s.wall_ms, s.value) for s in scalars], taken
 
 
 def _find_event_files(folder: Path) -> Iterator[Path]:

@@ -60,7 +60,7 @@ class Metering:
                     return True
             if has_ended:
                 self._close(folder)
-        except (OSError, ValueError):
+        except Exception:  # whatever a program has written
             logger.exception("cannot gather metrics workload=%s", folder)
             if folder.has_ended():
                 self._close(folder)

@@ -8,17 +8,15 @@
 from __future__ import annotations
 
 import json
-import math
 import re
 from collections.abc import Iterable, Iterator
 
-from agent.protocol import PROGRESS_STEP, PROGRESS_TOTAL
+from agent.protocol import LAST_MS, PROGRESS_STEP, PROGRESS_TOTAL, STEP_LIMIT, UNREADABLE, is_point
 
 METRIC = re.compile(rb"::metric ([^:\r\n]{1,300})::\s*([^\s]{1,40})")
 PROGRESS = re.compile(rb"::progress ([^\r\n]{1,200})")
 PAIR = re.compile(rb"([a-z]+)=([^\s,]+)")
 MOST_NAME = 200
-STEP_LIMIT = 2**62
 
 Point = tuple[str, int, int, float]  # name, step, Unix milliseconds, value
 
@@ -31,7 +29,7 @@ def printed(line: bytes, wall_ms: int) -> Iterator[Point]:
         pairs, value = _pairs(found[1]), _number(found[2])
         step = _whole(pairs.get("step", "0"))
         if "name" in pairs and step is not None and value is not None:
-            yield pairs["name"][:MOST_NAME], step, wall_ms, value
+            yield named(pairs["name"]), step, wall_ms, value
     for found in PROGRESS.finditer(line):
         pairs = _pairs(found[1])
         step, total = _whole(pairs.get("step", "")), _whole(pairs.get("total", ""))
@@ -46,19 +44,28 @@ def written(lines: Iterable[bytes], now_ms: int) -> Iterator[Point]:
     for line in lines:
         try:
             entry = json.loads(line)
-        except ValueError:
+        except (ValueError, RecursionError):
             continue
         if not isinstance(entry, dict):
             continue
-        step, seconds = entry.pop("step", 0), entry.pop("time", None)
-        if not isinstance(step, int) or abs(step) > STEP_LIMIT:
-            continue
-        wall_ms = int(seconds * 1000) if isinstance(seconds, (int, float)) and math.isfinite(seconds) else now_ms
+        step, wall_ms = entry.pop("step", 0), moment_ms(entry.pop("time", None), now_ms)
         if isinstance(entry.get("name"), str) and "value" in entry:
             entry = {entry["name"]: entry["value"]}
         for name, value in entry.items():
-            if isinstance(value, (int, float)) and not isinstance(value, bool) and name:
-                yield name[:MOST_NAME], step, wall_ms, float(value)
+            if name and not isinstance(value, bool) and is_point(step, wall_ms, value):
+                yield named(name), step, wall_ms, float(value)
+
+
+def named(text: str) -> str:
+    """A metric's name in one line and of characters that can be kept, whatever a program calls it."""
+    whole = text.encode(errors="replace").decode()
+    return UNREADABLE.sub("\N{REPLACEMENT CHARACTER}", whole)[:MOST_NAME]
+
+
+def moment_ms(seconds: object, now_ms: int) -> int:
+    """Unix seconds as milliseconds; now for what no calendar holds."""
+    is_moment = isinstance(seconds, (int, float)) and 0 <= seconds <= LAST_MS / 1000  # NaN is not
+    return int(seconds * 1000) if is_moment else now_ms  # type: ignore[operator]
 
 
 def _pairs(text: bytes) -> dict[str, str]:

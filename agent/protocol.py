@@ -104,6 +104,14 @@ class Start:
         return asdict(self)
 
 
+def _json(data: bytes) -> Any:
+    """Raises ValueError, also for what is nested for ever."""
+    try:
+        return json.loads(data)
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+
+
 @dataclass(frozen=True)
 class RankReport:
     """One line of a rank's `states` file: the host says what state the rank has reached.
@@ -126,10 +134,14 @@ class RankReport:
     @classmethod
     def from_line(cls, line: bytes) -> RankReport:
         """Raises ValueError when the line is not a report."""
-        data = json.loads(line)
+        data = _json(line)
         if not isinstance(data, dict) or data.get("state") not in (PREPARING, READY, RUNNING, ENDED):
             raise ValueError("not a rank report")
         return cls(**{name: data[name] for name in cls.__dataclass_fields__ if name in data})
+
+
+STEP_LIMIT = 2**62
+LAST_MS = 253_402_300_799_000  # Unix milliseconds of what a calendar can hold: the year 9999
 
 
 @dataclass(frozen=True)
@@ -150,16 +162,28 @@ class PointsLine:
 
     @classmethod
     def from_line(cls, line: bytes) -> PointsLine:
-        """Raises ValueError when the line is not such a line, or its columns are of different lengths."""
+        """Without points that are none. Raises ValueError when it is no such line, or its columns are of different lengths."""
         try:
-            data = json.loads(line)
-            series = {str(name): (list(s), list(w), [float(v) for v in vs]) for name, (s, w, vs) in data["p"].items()}
-            found = cls(source=str(data["f"]), until=int(data["o"]), series=series)
-        except (KeyError, TypeError, AttributeError) as error:
+            data = _json(line)
+            series = {str(name): _sound(list(s), list(w), list(vs)) for name, (s, w, vs) in data["p"].items()}
+            return cls(source=str(data["f"]), until=int(data["o"]), series=series)
+        except (KeyError, TypeError, AttributeError, OverflowError) as error:
             raise ValueError(f"not a line of points: {error!r}") from error
-        if any(not len(steps) == len(walls) == len(values) for steps, walls, values in series.values()):
-            raise ValueError("columns of different lengths")
-        return found
+
+
+def _sound(steps: list[int], walls: list[int], values: list[float]) -> tuple[list[int], list[int], list[float]]:
+    if not len(steps) == len(walls) == len(values):
+        raise ValueError("columns of different lengths")
+    points = [point for point in zip(steps, walls, values, strict=True) if is_point(*point)]
+    return [step for step, _, _ in points], [wall for _, wall, _ in points], [float(value) for _, _, value in points]
+
+
+def is_point(step: object, wall_ms: object, value: object) -> bool:
+    """Whether these are numbers that the panel's columns hold."""
+    if not isinstance(step, int) or not isinstance(wall_ms, int) or not isinstance(value, (int, float)):
+        return False
+    is_held = isinstance(value, float) or abs(value) < 2**1023
+    return is_held and -STEP_LIMIT <= step <= STEP_LIMIT and 0 <= wall_ms <= LAST_MS
 
 
 AREA_OUTPUT = "output"  # the attempt's own folder
@@ -167,7 +191,6 @@ AREA_CHECKPOINTS = "checkpoints"  # the folder that all attempts of a job share
 AREAS = (AREA_OUTPUT, AREA_CHECKPOINTS)
 MOST_FILES = 10_000  # of a rank; what is beyond is not told
 MOST_PATH = 500  # characters; a file with a longer path is not told
-LAST_MS = 253_402_300_799_000  # Unix milliseconds of what a calendar can hold: the year 9999
 
 
 @dataclass(frozen=True)
@@ -193,7 +216,7 @@ class FileLine:
     def from_line(cls, line: bytes) -> FileLine:
         """Raises ValueError when the line is not such a line, or its path leads out of its area."""
         try:
-            data = json.loads(line)
+            data = _json(line)
             gone = data.get("gone", False) is True
             found = cls(data["a"], data["p"], *((0, 0) if gone else (int(data["s"]), int(data["m"]))), gone=gone)
         except (KeyError, TypeError, AttributeError, OverflowError) as error:
@@ -345,7 +368,7 @@ class Heartbeat:
     def from_data(cls, data: bytes) -> Heartbeat:
         """Raises ValueError."""
         try:
-            fields = json.loads(data)
+            fields = _json(data)
             return cls(
                 at_ms=int(fields["at_ms"]),
                 version=str(fields["version"]),
@@ -353,7 +376,7 @@ class Heartbeat:
                 disk_free_bytes=int(fields["disk_free_bytes"]),
                 ended=tuple(map(str, fields.get("ended", ()))),
             )
-        except (KeyError, TypeError) as error:
+        except (KeyError, TypeError, OverflowError) as error:
             raise ValueError(f"not a heartbeat: {error!r}") from error
 
 
@@ -372,7 +395,7 @@ class Samples:
     def from_data(cls, data: bytes) -> Samples:
         """Raises ValueError."""
         try:
-            fields = json.loads(data)
+            fields = _json(data)
             return cls(
                 at_ms=int(fields["at_ms"]),
                 host={str(name): float(value) for name, value in fields["host"].items()},
@@ -381,7 +404,7 @@ class Samples:
                     for workload, values in fields["workloads"].items()
                 },
             )
-        except (KeyError, TypeError, AttributeError) as error:
+        except (KeyError, TypeError, AttributeError, OverflowError) as error:
             raise ValueError(f"not samples: {error!r}") from error
 
 
@@ -409,7 +432,7 @@ class AgentReport:
     def from_data(cls, data: bytes) -> AgentReport:
         """Raises ValueError."""
         try:
-            fields = json.loads(data)
+            fields = _json(data)
             runtimes = tuple(
                 BuiltRuntime(str(one["digest"]), int(one["size_bytes"]), int(one["used_ms"])) for one in fields["runtimes"]
             )

@@ -42,6 +42,7 @@ SENTENCES = (
     gettext_noop("Retired."),
     gettext_noop("A report could not be taken."),
     gettext_noop("A line of a %(kind)s file could not be taken."),
+    gettext_noop("It has more than %(most)s metrics: those with further names are not kept."),
     gettext_noop("Its key in Redis was not what it should be (%(why)s); it is shut out for %(seconds)s s."),
 )
 

@@ -8,6 +8,7 @@ from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime, timedelta
+from functools import partial
 from uuid import UUID
 
 from django.conf import settings
@@ -20,6 +21,7 @@ from clusters.models.orders import OrderKind
 from clusters.states import WORKLOAD_ENDED, RankState, Wanted
 from monitoring import events, logs, metrics
 from monitoring.metric_chunks import EMPTY, Columns
+from monitoring.models import Subject
 
 logger = logging.getLogger(__name__)
 
@@ -90,7 +92,7 @@ def take_points(rank: Rank, _kind: str, reports: list[protocol.Report], acks: Ac
         try:
             points = protocol.PointsLine.from_line(line)
         except ValueError as error:
-            _set_line_aside(rank.host, "points", line, error, now=now)
+            _set_line_aside(rank, "points", error, now=now)
             continue
         for name, columns in points.series.items():
             steps, walls, values = series.setdefault(name, ([], [], []))
@@ -98,9 +100,18 @@ def take_points(rank: Rank, _kind: str, reports: list[protocol.Report], acks: Ac
             walls += columns[1]
             values += columns[2]
     found = {name: Columns(*columns) for name, columns in series.items()}
-    metrics.append(rank.workload.subject, found, workload_id=rank.workload_id, rank=rank.number)
+    if not metrics.append(rank.workload.subject, found, workload_id=rank.workload_id, rank=rank.number):
+        transaction.on_commit(partial(_tell_too_many, rank.workload.subject, now=now))
     Rank.objects.filter(pk=rank.pk).update(points_offset=rank.points_offset)
     acks.want(reports[0].file, rank.points_offset)
+
+
+def _tell_too_many(subject: Subject, *, now: datetime) -> None:
+    """Once for each subject, and in a transaction of its own: no subject's row is locked before a workload's."""
+    with transaction.atomic():
+        if not events.has(subject, "metrics.too-many"):
+            sentence = f"It has more than {metrics.MAX_SERIES} metrics: those with further names are not kept."
+            events.record(subject, "metrics.too-many", sentence, at=now)
 
 
 @about_a_rank
@@ -112,7 +123,7 @@ def take_files(rank: Rank, _kind: str, reports: list[protocol.Report], acks: Ack
         try:
             told.append(protocol.FileLine.from_line(line))
         except ValueError as error:
-            _set_line_aside(rank.host, "files", line, error, now=now)
+            _set_line_aside(rank, "files", error, now=now)
     files.note(rank, told)
     Rank.objects.filter(pk=rank.pk).update(files_offset=rank.files_offset)
     acks.want(reports[0].file, rank.files_offset)
@@ -160,14 +171,16 @@ def _take_line(host: Host, rank: Rank, line: bytes, *, now: datetime) -> None:
         raise  # the database's trouble: the line comes again
     except Exception as error:  # one line must not stop those behind it, of which one says that the rank ended
         logger.exception("line of a states file passed over host=%s workload=%s", host.pk, rank.workload_id)
-        _set_line_aside(host, "states", line, error, now=now)
+        _set_line_aside(rank, "states", error, now=now)
 
 
-def _set_line_aside(host: Host, kind: str, line: bytes, error: Exception, *, now: datetime) -> None:
+def _set_line_aside(rank: Rank, kind: str, error: Exception, *, now: datetime) -> None:
+    """Whoever sees the host may read it: so it says whose the line is and what kind of fault it has, and nothing of its text."""
     with transaction.atomic():
-        text = _storable(line[:200].decode(errors="replace"))
-        sentence = f"A line of a {kind} file could not be taken."
-        events.record(host.subject, "host.report-set-aside", sentence, at=now, line=text, error=repr(error)[:300])
+        sentence, fault = f"A line of a {kind} file could not be taken.", type(error).__name__
+        of = str(rank.workload_id)
+        code = "host.report-set-aside"
+        events.record(rank.host.subject, code, sentence, at=now, error=fault, workload=of, rank=rank.number)
 
 
 def _storable(text: str) -> str:

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from django.utils.translation import gettext as _
 
 from jobs import notice_wishes
-from jobs.values import MOST_ENVIRONMENT_BYTES, MOST_VALUE_BYTES, is_readable, is_storable
+from jobs.values import MOST_ENVIRONMENT_BYTES, MOST_VALUE_BYTES, is_readable, is_storable, unstorable
 from projects import shapes, variables
 from projects.errors import Invalid
 
@@ -78,8 +78,8 @@ class Launch:
             wrong = refused.fields
         if isinstance(body, Mapping):
             wrong |= {
-                name: _("holds a NUL or half a character, or is nested too deeply")
-                for name in set(body) - set(wrong)
+                name: unstorable()
+                for name in set(body) - set(wrong) - {"version"}  # which is looked for, and not kept
                 if not is_storable(body[name])
             }
         wrong = wrong or _unfit(asked)

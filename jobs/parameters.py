@@ -6,10 +6,14 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from django.utils.translation import gettext as _
+
 from clusters.specs import Spec
 from jobs import schemas
+from jobs.values import MOST_WORD_BYTES, is_storable, unstorable
 from projects.errors import Invalid
 
+MOST_TEXT_BYTES = 1024 * 1024  # of a source's or a runtime's
 PLACE = re.compile(r"\$\{([a-z][a-z0-9_]*)\}")
 
 
@@ -18,11 +22,16 @@ def check(schema: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]
     from referencing.exceptions import Unresolvable
 
     values = {name: part["default"] for name, part in schema.get("properties", {}).items() if "default" in part} | dict(given)
-    wrong: dict[str, str] = {}
+    wrong = {f"parameters.{name}": unstorable() for name, value in given.items() if not is_storable([name, value])}
+    if wrong:
+        raise Invalid(wrong)
     try:
-        for error in schemas.validator(schema).iter_errors(values):
+        for error in schemas.faults(schema, values):
             for path, sentence in _fields(error, values):
                 wrong.setdefault(path, sentence)
+    except schemas.TooMuch:
+        too_much = _("take too long to be held against the definition's schema: give fewer values, or make the schema simpler")
+        raise Invalid({"parameters": too_much}) from None
     except Unresolvable as error:
         raise schemas.unresolved(error) from error
     if wrong:
@@ -48,21 +57,32 @@ def _fields(error: Any, values: Mapping[str, Any]) -> list[tuple[str, str]]:
 def fill(template: Mapping[str, Any], values: Mapping[str, Any]) -> Spec:
     """The template's spec with `${name}` replaced in command, environment, source and the runtime's name.
 
-    A command item that is only `${name}` of a list becomes that many items; other values become their text.
+    A command item that is only `${name}` of a list becomes that many items; other values become their text. Raises Invalid at
+    the parameter with which a text is longer than what can be started or fetched.
     """
+    texts = {name: _text(value) for name, value in values.items()}
     command: list[str] = []
     for item in template["command"]:
         whole = PLACE.fullmatch(item)
         if whole and isinstance(values.get(whole[1]), list):
-            command += map(_text, values[whole[1]])
+            command += [_fitting(_text(word), f"parameters.{whole[1]}", MOST_WORD_BYTES) for word in values[whole[1]]]
         else:
-            command.append(_replaced(item, values))
-    environment = {name: _replaced(text, values) for name, text in template.get("environment", {}).items()}
+            command.append(_replaced(item, texts, MOST_WORD_BYTES))
+    environment = {
+        name: _replaced(text, texts, MOST_WORD_BYTES - len(name.encode()) - 1)
+        for name, text in template.get("environment", {}).items()
+    }
     filled: dict[str, Any] = {"command": command, "environment": environment}
     for part in ("source", "runtime"):
-        if texts := template.get(part):
-            filled[part] = {name: _replaced(text, values) for name, text in texts.items()}
+        if found := template.get(part):
+            filled[part] = {name: _replaced(text, texts, MOST_TEXT_BYTES) for name, text in found.items()}
     return Spec.from_json(dict(template) | filled)
+
+
+def start_bytes(spec: Spec) -> int:
+    """What a command and its environment take when they are started, with a pointer to each of their texts; without secrets."""
+    texts = [*spec.command, *spec.environment, *spec.environment.values()]
+    return sum(len(text.encode()) + 9 for text in texts)
 
 
 def path_of(path: str, texts: Mapping[str, str]) -> str:
@@ -71,8 +91,25 @@ def path_of(path: str, texts: Mapping[str, str]) -> str:
     return f"parameters.{whole[1]}" if whole else path
 
 
-def _replaced(text: str, values: Mapping[str, Any]) -> str:
-    return PLACE.sub(lambda found: _text(values[found[1]]) if found[1] in values else found[0], text)
+def _replaced(text: str, texts: Mapping[str, str], most: int) -> str:
+    """Raises Invalid, and before it is made: a short text can name a long one very often."""
+    names = [name for name in PLACE.findall(text) if name in texts]
+    if not names:
+        return text
+    longest = f"parameters.{max(names, key=lambda name: len(texts[name]))}"
+    if sum(len(texts[name]) for name in names) > most:
+        raise _too_long(longest, most)
+    return _fitting(PLACE.sub(lambda found: texts.get(found[1], found[0]), text), longest, most)
+
+
+def _fitting(text: str, path: str, most: int) -> str:
+    if len(text.encode(errors="replace")) > most:
+        raise _too_long(path, most)
+    return text
+
+
+def _too_long(path: str, most: int) -> Invalid:
+    return Invalid({path: _("makes a text of more than %(most)s bytes, with which nothing can be started") % {"most": most}})
 
 
 def _text(value: Any) -> str:

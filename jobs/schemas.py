@@ -6,14 +6,18 @@ and its patterns are RE2's, which take linear time; whatever else JSON Schema kn
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextvars import ContextVar
 from functools import cache
+from itertools import islice
 from typing import Any
 
 from django.utils.translation import gettext as _
 
 from agent.protocol import UNREADABLE
+from jobs.values import MOST_LEVELS, is_storable, unstorable
 from projects.errors import Invalid
 
 NAME = re.compile(r"[a-z][a-z0-9_]{0,62}")  # of a parameter
@@ -25,6 +29,8 @@ MOST_PATTERN = 1000  # characters
 MOST_TITLE = 100
 MOST_DESCRIPTION = 2000
 MOST_UNIT = 30
+MOST_STEPS = 500_000  # of one check: a keyword held against a value is one, and one for each value that the keyword names
+MOST_FAULTS = 100  # that are told of at once
 MOST_MESSAGE = 300  # a library's own words may repeat what they are about
 
 IN_NAMES = ("properties", "$defs", "definitions", "dependentSchemas")  # keywords that hold schemas by name
@@ -46,17 +52,32 @@ REFUSED = ("$id", "$anchor", "$dynamicAnchor", "$dynamicRef", "$recursiveAnchor"
 RANGES = (("minimum", "maximum"), ("minLength", "maxLength"), ("minItems", "maxItems"), ("minProperties", "maxProperties"))
 
 
-def validator(schema: Mapping[str, Any]) -> Any:
-    """A jsonschema validator of the schema that knows no other document and takes linear time for a pattern."""
+class TooMuch(Exception):
+    """To hold these values to this schema would take more steps, or lead deeper, than is done for anybody."""
+
+
+def faults(schema: Mapping[str, Any], values: Mapping[str, Any]) -> list[Any]:
+    """The first MOST_FAULTS jsonschema errors of the values. No other document is known, no pattern takes more than linear time.
+
+    Raises TooMuch, and referencing's Unresolvable for a schema that `wrong` has not passed.
+    """
     from referencing import Registry
 
-    return _kind()(schema, registry=Registry())
+    left = _steps_left.set([MOST_STEPS])
+    try:
+        return list(islice(_kind()(schema, registry=Registry()).iter_errors(values), MOST_FAULTS))
+    except RecursionError:
+        raise TooMuch from None
+    finally:
+        _steps_left.reset(left)
 
 
 def wrong(schema: Any) -> dict[str, str]:
     """What keeps it from being the schema of a definition's parameters: `parameters.properties.epochs.type` -> sentence."""
     if not isinstance(schema, Mapping):
         return {ROOT: _("an object is needed")}
+    if not is_storable(schema):
+        return {ROOT: unstorable()}
     if _size(schema) > MOST_VALUES:
         return {ROOT: _("at most %(most)s values") % {"most": MOST_VALUES}}
     if found := dict(_no_schema(schema)):
@@ -104,7 +125,43 @@ def _kind() -> Any:
         if isinstance(instance, str) and not searches(wanted, instance):
             yield ValidationError(_("does not match the pattern %(pattern)s") % {"pattern": wanted})
 
-    return validators.extend(Draft202012Validator, {"pattern": pattern})
+    def unique(_validator: Any, wanted: bool, instance: Any, _schema: Any) -> Iterator[Any]:
+        if wanted and isinstance(instance, list) and len(set(map(_canonical, instance))) < len(instance):
+            yield ValidationError(_("holds the same value twice"))
+
+    own = {"pattern": pattern, "uniqueItems": unique}
+    checks = Draft202012Validator.VALIDATORS | own
+    return validators.extend(Draft202012Validator, {name: _counted(check) for name, check in checks.items()})
+
+
+Check = Callable[[Any, Any, Any, Any], Iterable[Any] | None]
+_steps_left: ContextVar[list[int] | None] = ContextVar("steps left", default=None)  # of the check that runs; None: any number
+
+
+def _counted(check: Check) -> Check:
+    """Of a keyword, which goes through what it names for each value that it is held against."""
+
+    def counted(validator: Any, wanted: Any, instance: Any, schema: Any) -> Iterator[Any]:
+        if left := _steps_left.get():
+            left[0] -= 1 + (len(wanted) if isinstance(wanted, list | dict) else 0)
+            if left[0] < 0:
+                raise TooMuch
+        yield from check(validator, wanted, instance, schema) or ()
+
+    return counted
+
+
+def _canonical(value: Any) -> str:
+    """The same text of what is equal in JSON Schema, to which 1 is 1.0 and no true."""
+    return json.dumps(_plain_numbers(value), sort_keys=True)
+
+
+def _plain_numbers(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {name: _plain_numbers(part) for name, part in value.items()}
+    if isinstance(value, list):
+        return [_plain_numbers(part) for part in value]
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 @cache
@@ -133,15 +190,28 @@ def _size(value: Any) -> int:
 
 
 def _no_schema(schema: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    from jsonschema import Draft202012Validator
-
-    for error in Draft202012Validator(Draft202012Validator.META_SCHEMA).iter_errors(schema):
+    for error in _of_schemas().iter_errors(schema):
         where = [ROOT, *map(str, error.absolute_path)]
         if where[-1] == "type":
             words = _("there is no such type; known are %(known)s")
             yield ".".join(where), words % {"known": "string, number, integer, boolean, array, object, null"}
         else:
             yield ".".join(where), sentence(error)
+
+
+@cache
+def _of_schemas() -> Any:
+    """A validator of schemas. Without their "$schema" its documents are held to by `_kind`, else by jsonschema's own."""
+    from jsonschema import Draft202012Validator
+    from jsonschema.validators import SPECIFICATIONS
+    from referencing import Registry
+    from referencing.jsonschema import DRAFT202012
+
+    documents = {uri: dict(SPECIFICATIONS[uri].contents) for uri in SPECIFICATIONS if "2020-12" in uri}
+    for document in documents.values():
+        del document["$schema"]
+    known = [(uri, DRAFT202012.create_resource(document)) for uri, document in documents.items()]
+    return _kind()(documents[Draft202012Validator.META_SCHEMA["$id"]], registry=Registry().with_resources(known))
 
 
 def _parts(schema: Any, path: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
@@ -258,7 +328,7 @@ def _written_out(schema: Any, known: Mapping[str, Any], counted: dict[str, int],
         reference = part.get("$ref")
         if reference is None:
             continue
-        if reference in within:
+        if reference in within or len(within) > MOST_LEVELS:
             return MOST_VALUES + 1
         if reference not in counted:
             counted[reference] = _written_out(known[reference], known, counted, (*within, reference))
@@ -270,7 +340,12 @@ def _defaults(schema: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """A default that no launch would be let through with."""
     defaults = {name: part["default"] for name, part in schema.get("properties", {}).items() if "default" in part}
     fields = {keyword: schema[keyword] for keyword in ("properties", "$defs", "definitions") if keyword in schema}
-    for error in validator(fields).iter_errors(defaults):
+    try:
+        found = faults(fields, defaults)
+    except TooMuch:
+        yield ROOT, _("takes too long to check its own defaults: make them smaller, or the schema simpler")
+        return
+    for error in found:
         name, *below = map(str, error.absolute_path)
         yield ".".join([ROOT, "properties", name, "default", *below]), sentence(error)
 

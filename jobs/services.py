@@ -8,16 +8,18 @@ from datetime import datetime
 from typing import Any
 
 from django.db import transaction
-from django.db.models import Q
+from django.db.models import Q, Sum
+from django.db.models.functions import Length
 from django.utils.translation import gettext as _
 
 from clusters import catalogue, reasons, runtimes, sources, workloads
 from clusters.models import Cluster, Workload
-from clusters.specs import Request
+from clusters.specs import Request, Spec
 from jobs import attempts, notice_wishes, notices, parameters
 from jobs.models import DefinitionVersion, Job, NoticeSettings
 from jobs.retries import Policy
 from jobs.states import JobState
+from jobs.values import MOST_START_BYTES
 from monitoring import events, subjects
 from projects import audit
 from projects.access import check, visible_projects
@@ -88,10 +90,10 @@ def drafted(
     template = parameters.fill(version.template, filled)
     names = sorted({*template.secrets, *(secrets or [])})
     _check_secrets(project, names)
+    template = replace(template, environment=template.environment | dict(environment or {}), secrets=names)
+    _check_start(template, project)
     spec = replace(
         template,
-        environment=template.environment | dict(environment or {}),
-        secrets=names,
         source=_pinned_source(template.source, version, project, is_trial=is_trial),
         runtime=_pinned_runtime(template.runtime),
     )
@@ -235,6 +237,19 @@ def _check_secrets(project: Project, names: list[str]) -> None:
     missing = set(names) - set(Secret.objects.filter(project=project, name__in=names).values_list("name", flat=True))
     if missing:
         raise Invalid({f"secrets.{name}": _("there is no such secret in this project") for name in sorted(missing)})
+
+
+def _check_start(spec: Spec, project: Project) -> None:
+    """Raises Invalid at the largest part of what is more than Linux starts a command with."""
+    sealed = Secret.objects.filter(project=project, name__in=spec.secrets).aggregate(size=Sum(Length("value")))["size"] or 0
+    sizes = {
+        "parameters": parameters.start_bytes(replace(spec, environment={})),
+        "environment": parameters.start_bytes(replace(spec, command=[])),
+        "secrets": sealed * 3 // 4,  # they are kept in base64
+    }
+    if sum(sizes.values()) > MOST_START_BYTES:
+        words = _("command, environment and secrets have more than %(most)s bytes together, with which nothing can be started")
+        raise Invalid({max(sizes, key=lambda part: sizes[part]): words % {"most": MOST_START_BYTES}})
 
 
 def _pinned_source(source: Mapping[str, Any], version: DefinitionVersion, project: Project, *, is_trial: bool) -> dict[str, Any]:

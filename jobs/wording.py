@@ -113,7 +113,7 @@ def read(data: Any) -> Wording:
     if not isinstance(data, Mapping):
         raise Invalid({"": _("A definition is an object with title, template and parameters.")})
     if not is_storable(data):
-        raise Invalid({"": _("A text holds a NUL or half a character, or it is nested too deeply.")})
+        raise Invalid({"": _("A text holds a NUL or half a character, a number is too large, or it is nested too deeply.")})
     if _has_long_name(data):
         raise Invalid({"": _("A name in it has more than %(most)s characters.") % {"most": MOST_NAME}})
     wrong: dict[str, str] = {}

@@ -83,6 +83,10 @@ def since(subject: Subject, seq: int, limit: int) -> list[Event]:
     return list(Event.objects.filter(subject=subject, seq__gt=seq).order_by("seq")[:limit])
 
 
+def has(subject: Subject, code: str) -> bool:
+    return Event.objects.filter(subject=subject, code=code).exists()
+
+
 def newest_id(before: datetime | None = None) -> int:
     """Id of the last event, of those that happened before a moment; 0 when there is none."""
     rows = Event.objects.all() if before is None else Event.objects.filter(at__lt=before)

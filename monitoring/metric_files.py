@@ -15,7 +15,7 @@ from projects.errors import Invalid
 
 HEAD = "name,attempt,rank,step,ms,value\n"
 QUOTED = ',"\n\r'
-FORMULAS = "=+-@\t"  # what a spreadsheet would compute
+FORMULAS = "=+-@\t\r"  # what a spreadsheet would compute
 
 
 def answer(owner: Owner, names: Sequence[str], file_name: str) -> StreamingHttpResponse:

@@ -14,12 +14,13 @@ from typing import Any
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import Sum
+from django.db.models import QuerySet, Sum
 
 from monitoring import announcements
 from monitoring.buckets import Bucket, bucketed, xs_of
 from monitoring.metric_chunks import CHUNK_POINTS, EMPTY, Columns, open_bytes, packed_bytes, read_open, read_packed
 from monitoring.models import NO_WORKLOAD, MetricChunk, MetricSeries, Subject
+from projects import texts
 
 MAX_NAME = 200
 MAX_SERIES = 10_000  # of a subject: more is no metric but a mistake, and is not taken
@@ -36,21 +37,26 @@ class Line:
     origin_ms: int | None = None  # of what is relative
 
 
-def append(subject: Subject, series: Mapping[str, Columns], *, workload_id: UUID = NO_WORKLOAD, rank: int = 0) -> None:
+def append(subject: Subject, series: Mapping[str, Columns], *, workload_id: UUID = NO_WORKLOAD, rank: int = 0) -> bool:
     """Store points of several names, each in the order in which they came. Announced after commit.
 
-    Names that are too long, and those over MAX_SERIES of the subject, are left out.
+    Names that are too long or cannot be read, and those over MAX_SERIES of the subject, are left out. Returns whether there
+    was room for the others.
     """
     with transaction.atomic():
-        rows = _rows(subject, [name for name in series if name and len(name) <= MAX_NAME], workload_id, rank)
+        wanted = [name for name in series if name and len(name) <= MAX_NAME and texts.is_readable(name)]
+        rows = _rows(subject, wanted, workload_id, rank)
         for row in rows:
             _add(row, series[row.name])
         announcements.announce_metrics(subject, [row.name for row in rows])
+    return len(rows) == len(wanted)
 
 
 def names(subject: Subject, q: str = "") -> list[MetricSeries]:
     """Every series of the subject with its last point, by name; with `q` those whose names have each word of it."""
     found = MetricSeries.objects.filter(subject=subject).order_by("name", "workload_id", "rank")
+    if "\0" in q:  # PostgreSQL takes no such text
+        return []
     for word in q.split():
         found = found.filter(name__icontains=word)
     return list(found)
@@ -76,7 +82,7 @@ def read(
     """The lines of one name, one for each attempt and rank, between `start` and `end` on the axis `by`: "step", "wall", or
     "relative" to its workload's origin (Unix ms), or to its first point where it has none."""
     lines = []
-    for row in MetricSeries.objects.filter(subject=subject, name=name).order_by("pk"):
+    for row in _series(subject, name):
         origin = _origin(row, origins or {}) if by == "relative" else 0
         points = _points(row, by=by, start=_moved(start, origin), end=_moved(end, origin))
         if len(points):
@@ -85,6 +91,12 @@ def read(
             found = bucketed(points, by=by, start=low, end=high, buckets=buckets, origin=origin, is_log=is_log)
             lines.append(Line(row.workload_id, row.rank, found, origin if by == "relative" else None))
     return lines
+
+
+def _series(subject: Subject, name: str) -> QuerySet[MetricSeries]:
+    """Of one name; PostgreSQL takes none that holds a NUL."""
+    found = MetricSeries.objects.filter(subject=subject, name=name).order_by("pk")
+    return found.none() if "\0" in name else found
 
 
 def _origin(row: MetricSeries, origins: Mapping[UUID, int]) -> int:
@@ -107,7 +119,7 @@ def last_points(subject: Subject, workload_id: UUID, names: list[str]) -> dict[s
 
 def points(subject: Subject, name: str) -> Iterator[tuple[MetricSeries, Columns]]:
     """Every point of a name, series by series, a chunk at a time: that may take long, and chunks be packed meanwhile."""
-    for row in MetricSeries.objects.filter(subject=subject, name=name).order_by("pk"):
+    for row in _series(subject, name):
         position = 0
         while chunk := MetricChunk.objects.filter(series=row, start__gte=position).order_by("start").first():
             yield row, _read(chunk)

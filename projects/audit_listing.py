@@ -140,11 +140,16 @@ def teams_of(by: Actor) -> list[Team]:
 
 
 def _moment(text: str, *, is_end: bool = False) -> datetime | None:
-    """Of a day or of a moment; without a zone UTC. A day ends with its last moment."""
+    """Of a day or of a moment, in UTC, which is also the zone of what names none. A day ends with its last moment.
+
+    None for what is neither, and for what is in no year of UTC.
+    """
     try:
         if day := parse_date(text):
             return datetime.combine(day, time.max if is_end else time.min, UTC)
         moment = parse_datetime(text)
-    except ValueError:
+        if moment is None:
+            return None
+        return timezone.make_aware(moment, UTC) if timezone.is_naive(moment) else moment.astimezone(UTC)
+    except (ValueError, OverflowError):
         return None
-    return timezone.make_aware(moment, UTC) if moment and timezone.is_naive(moment) else moment

@@ -14,11 +14,20 @@ class PanelError(Exception):
     def __init__(self, code: str, sentence: str, /, **data: Any) -> None:  # data may have a "code" of its own
         super().__init__(sentence)
         self.code = code
-        self.sentence = sentence
-        self.data = data
+        self.sentence: str = _sendable(sentence)
+        self.data: dict[str, Any] = _sendable(data)
 
     def as_json(self) -> dict[str, Any]:
         return {"code": self.code, "message": self.sentence, "details": self.data}
+
+
+def _sendable(value: Any) -> Any:
+    """An error may quote what it is about, and JSON carries halves of characters that no answer can."""
+    if isinstance(value, str):
+        return value.encode(errors="replace").decode()
+    if isinstance(value, dict):
+        return {_sendable(name): _sendable(part) for name, part in value.items()}
+    return [_sendable(part) for part in value] if isinstance(value, list) else value
 
 
 class NotFound(PanelError):
@@ -54,7 +63,7 @@ class Invalid(PanelError):
         super().__init__(
             code, sentence or "; ".join(f"{path}: {text}" if path else text for path, text in fields.items()), **fields
         )
-        self.fields = fields
+        self.fields: dict[str, str] = self.data
 
 
 class Unauthorized(PanelError):

@@ -11,7 +11,7 @@ from agent import meter as meters
 from agent.event_files import _masked_crc
 from agent.folders import WorkloadFolder
 from agent.meter import Meter
-from agent.protocol import PointsLine
+from agent.protocol import MAX_REPORT_BYTES, PointsLine
 from agent.spool_writer import SpoolWriter
 
 NOW = 1_700_000_000_000
@@ -123,3 +123,37 @@ def test_a_file_that_is_no_event_file_is_given_up_and_the_others_are_read(folder
     meter.read()
     meter.read()
     assert points(folder) == [("loss", 1, 0.5)]
+
+
+def test_event_files_with_odd_times_and_fields_keep_their_sound_points(folder, output):
+    odd_time = _record_of(b"\x09" + struct.pack("<d", float("inf")) + _summary("odd", 1.0))
+    short = _record_of(b"\x09" + struct.pack("<d", 1.0) + b"\x2a\x08\x0a\x06\x0a\x01x\x12\x01x")
+    wrong_type = _record_of(b"\x0a\x01x" + _summary("typed", 2.0))
+    (output / "tensorboard" / "x.tfevents.1").write_bytes(odd_time + short + wrong_type + record("last", 3, 4.0))
+    assert a_meter(folder, output).read()
+    assert points(folder) == [("odd", 0, 1.0), ("last", 3, 4.0)]
+    [line] = map(PointsLine.from_line, (folder.path / "points").read_bytes().splitlines(keepends=True))
+    assert line.series["odd"][1] == [NOW]
+
+
+def test_no_line_of_points_is_longer_than_a_report(folder, output):
+    names = [f"{number}" + "\N{GRINNING FACE}" * 190 for number in range(500)]
+    folder_lines = b"".join(json.dumps({name: 1}).encode() + b"\n" for name in names)
+    (folder.rank_folder / "metrics.jsonl").write_bytes(folder_lines)
+    meter = a_meter(folder, output)
+    while meter.read():
+        pass
+    lines = (folder.path / "points").read_bytes().splitlines(keepends=True)
+    assert len(lines) > 1 and max(map(len, lines)) < MAX_REPORT_BYTES
+    assert len(points(folder)) == 500
+
+
+def _summary(tag: str, value: float) -> bytes:
+    inner = b"\x0a" + bytes([len(tag)]) + tag.encode() + b"\x15" + struct.pack("<f", value)
+    summary = b"\x0a" + bytes([len(inner)]) + inner
+    return b"\x2a" + bytes([len(summary)]) + summary
+
+
+def _record_of(event: bytes) -> bytes:
+    length = struct.pack("<Q", len(event))
+    return length + struct.pack("<I", _masked_crc(length)) + event + struct.pack("<I", 0)

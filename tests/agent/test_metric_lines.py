@@ -9,6 +9,11 @@ from hypothesis import strategies as st
 
 from agent import metric_lines
 
+
+def repr_of(value):
+    return repr(value)[:40] if isinstance(value, dict | list) else None
+
+
 NOW = 1_700_000_000_000
 
 
@@ -26,6 +31,8 @@ NOW = 1_700_000_000_000
         (b"::metric name=loss step=1::two\n", []),
         (b"::progress total=5\n", []),
         (b"::metric name=loss step=99999999999999999999::1\n", []),
+        (b"::metric name=loss step=1::1e999\n", [("loss", 1, NOW, math.inf)]),
+        (b"::metric name=a\x1b[31m\0 step=1::1\n", [("a\N{REPLACEMENT CHARACTER}[31m\N{REPLACEMENT CHARACTER}", 1, NOW, 1.0)]),
         (b"just text\n", []),
     ],
 )
@@ -51,12 +58,26 @@ def test_no_output_raises(line):
         ({"step": 3, "flag": True, "text": "x", "none": None}, []),
         ({"step": "3", "loss": 0.5}, []),
         ([1], []),
+        ({"step": 2**62 + 1, "loss": 1}, []),
+        ({"huge": 10**400, "loss": 1}, [("loss", 0, NOW, 1.0)]),
+        ({"time": 1e300, "loss": 1}, [("loss", 0, NOW, 1.0)]),
+        ({"time": -1, "loss": 1}, [("loss", 0, NOW, 1.0)]),
+        ({"time": 10**400, "loss": 1}, [("loss", 0, NOW, 1.0)]),
+        ({"half \ud800\0\n": 1}, [("half ?\N{REPLACEMENT CHARACTER}\N{REPLACEMENT CHARACTER}", 0, NOW, 1.0)]),
+        ({"x" * 300: 1}, [("x" * 200, 0, NOW, 1.0)]),
     ],
+    ids=repr_of,
 )
 def test_points_in_a_line_of_json(entry, points):
     assert list(metric_lines.written([json.dumps(entry).encode() + b"\n"], NOW)) == points
 
 
 def test_a_line_of_json_that_is_none_is_left_out():
-    lines = [b'{"step": 1, "loss"\n', b'{"step": 2, "loss": NaN}\n', b'{"step": 3, "loss": 1}\n']
+    lines = [
+        b'{"step": 1, "loss"\n',
+        b"[" * 99_999 + b"\n",
+        b'{"step": 1e999, "loss": 1}\n',
+        b'{"step": 2, "loss": NaN}\n',
+        b'{"step": 3, "loss": 1}\n',
+    ]
     assert [point[1] for point in metric_lines.written(lines, NOW)] == [2, 3]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import uuid
 
 import pytest
@@ -46,7 +47,7 @@ def sent(take, host, *chunks, file="", now=NOON):
 
 
 def set_aside(host):
-    return [event.data["line"] for event in host.subject.events.filter(code="host.report-set-aside").order_by("seq")]
+    return [event.data for event in host.subject.events.filter(code="host.report-set-aside").order_by("seq")]
 
 
 def states_file(workload, rank=0):
@@ -183,7 +184,8 @@ def test_a_line_that_is_no_report_stops_none_behind_it(host, workload, garbage):
     file, data = states_file(workload), RUNNING + garbage + ENDED
     assert sent(reports.take_states, host, (0, data), file=file) == {file: str(len(data))}
     assert (steps.state(workload)[2], steps.held_chips()) == ("succeeded", 0)
-    assert set_aside(host) == [garbage.decode(errors="replace").replace("\0", "\N{REPLACEMENT CHARACTER}")]
+    [told] = set_aside(host)
+    assert told == {"workload": str(workload.pk), "rank": 0, "error": told["error"]} and told["error"].endswith("Error")
 
 
 @pytest.mark.parametrize(("said", "kept"), [("no\0thing", "no\N{REPLACEMENT CHARACTER}thing"), ("caf\udce9", "caf?")])
@@ -217,6 +219,43 @@ def test_a_line_that_is_no_points_is_passed_over(host, workload, garbage):
     assert sent(reports.take_points, host, (0, data), file=file) == {file: str(len(data))}
     assert metrics.heads(workload.subject) == {"loss": 1}
     assert len(set_aside(host)) == 1
+
+
+@pytest.mark.parametrize("what", ["states", "points", "files"])
+@pytest.mark.parametrize(
+    "line", [b"the-secret\n", b'{"p": {"the-secret": 7}, "f": "x", "o": "the-secret"}\n', b"[" * 9999 + b"\n"]
+)
+def test_a_hosts_event_shows_nothing_of_a_line_of_somebodys_job(host, workload, what, line):
+    file = f"{workload.pk}/0/{what}"
+    assert sent(getattr(reports, f"take_{what}"), host, (0, line), file=file) == {file: str(len(line))}
+    [event] = host.subject.events.filter(code="host.report-set-aside")
+    assert "the-secret" not in f"{event.sentence} {event.data}"
+
+
+@pytest.mark.parametrize(
+    ("step", "wall_ms", "value"),
+    [("1", 1, 1), (2**63, 1, 1), (1, 10**30, 1), (1, -1, 1), (1.5, 1, 1), (1, 1, 10**400), (1, 1, "x"), (1, 1, None)],
+    ids=["text", "far-step", "far-time", "before-time", "half-step", "huge", "word", "nothing"],
+)
+def test_a_point_that_is_none_is_left_out_and_the_rest_is_kept(host, workload, step, wall_ms, value):
+    file = protocol.points_file(str(workload.pk), 0)
+    data = PointsLine("m", 1, {"loss": ([1, step, 2], [1, wall_ms, 2], [0.5, value, math.inf]), "x\0": ([1], [1], [1.0])}).line()
+    assert sent(reports.take_points, host, (0, data), file=file) == {file: str(len(data))}
+    assert (metrics.heads(workload.subject), set_aside(host)) == ({"loss": 2}, [])
+
+
+def test_too_many_metrics_are_told_of_once(host, workload, monkeypatch, django_capture_on_commit_callbacks):
+    monkeypatch.setattr(metrics, "MAX_SERIES", 2)
+    file, whole = protocol.points_file(str(workload.pk), 0), b""
+    for names in (["a", "b"], ["a", "c"], ["d"]):
+        line = PointsLine("m", 1, {name: ([1], [1], [1.0]) for name in names}).line()
+        with django_capture_on_commit_callbacks(execute=True):
+            sent(reports.take_points, host, (len(whole), line), file=file)
+        whole += line
+    assert metrics.heads(workload.subject) == {"a": 2, "b": 1}
+    [event] = workload.subject.events.filter(code="metrics.too-many")
+    assert event.sentence == "It has more than 2 metrics: those with further names are not kept."
+    assert not host.subject.events.filter(code="metrics.too-many").exists()
 
 
 # -- Files ---------------------------------------------------------------------------------------------------

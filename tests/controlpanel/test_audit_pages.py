@@ -128,8 +128,11 @@ def test_it_is_narrowed_by_who_what_to_what_and_when(vision, admin, did, script)
 
 @pytest.mark.parametrize(
     "query",
-    ["since=soon", "until=2026-13-01", "who=a\u202eb", "object=" + "x" * 301, "limit=x", "cursor=nonsense"],
-    ids=["since", "until", "turned", "long", "limit", "cursor"],
+    [
+        *["since=soon", "until=2026-13-01", "since=0001-01-01T00:00:00%2B14:00", "until=9999-12-31T23:59:59-12:00"],
+        *["who=a\u202eb", "object=" + "x" * 301, "limit=x", "cursor=nonsense"],
+    ],
+    ids=["since", "until", "before-time", "after-time", "turned", "long", "limit", "cursor"],
 )
 def test_nonsense_is_told(admin, did, script, query):  # noqa: F811
     did()

@@ -132,6 +132,7 @@ def test_who_may_not_launch_launches_nothing(script, vision, who, scope, refused
         (BODY | {"parameters": {"command": ["half \ud800"]}}, ["parameters"]),
         (BODY | {"secrets": ["nul\0"]}, ["secrets"]),
         (BODY | {"project": "nul\0"}, ["project"]),
+        (BODY | {"parameters": {"command": "echo", "n": 2**64}}, ["parameters"]),
     ],
 )
 def test_wrong_fields_of_a_launch_are_named(script, vision, body, fields):

@@ -1,3 +1,7 @@
+import math
+import os
+import subprocess
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -87,6 +91,28 @@ def test_true_is_no_number():
     assert list(wrong(name="vit", epochs=True)) == ["parameters.epochs"]
 
 
+@pytest.mark.parametrize(
+    "value",
+    [
+        math.inf,
+        -math.inf,
+        math.nan,
+        2**64,
+        -(2**63) - 1,
+        10**5000,
+        "nul\0",
+        "half \ud800",
+        {"half \ud800": 1},
+        [[{"a": math.inf}]],
+    ],
+    ids=["inf", "-inf", "nan", "65-bit", "-65-bit", "5000-digits", "nul", "surrogate", "name", "within"],
+)
+def test_what_no_database_keeps_is_refused_at_its_parameter(value):
+    with pytest.raises(Invalid) as refused:
+        parameters.check({}, {"a": value, "b": [2**64 - 1, -(2**63), 1e308, "é"]})
+    assert list(refused.value.fields) == ["parameters.a"] and "too large" in refused.value.fields["parameters.a"]
+
+
 # -- Put into the template -----------------------------------------------------------------------------------
 
 
@@ -134,3 +160,40 @@ def test_the_environment_is_filled_and_the_rest_of_the_spec_stays():
 @given(st.text(), st.lists(st.text(), max_size=4))
 def test_any_text_arrives_as_it_is(text, items):
     assert filled(["sh", "-c", "${a}", "${list}"], {"a": text, "list": items}).command == ["sh", "-c", text, *items]
+
+
+# -- What Linux does not start -------------------------------------------------------------------------------
+
+LONGEST = 128 * 1024 - 1
+
+
+@pytest.mark.parametrize(
+    ("command", "values", "field"),
+    [
+        (["run", "${a}"], {"a": "x" * (LONGEST + 1)}, "parameters.a"),
+        (["run", "${a}"], {"a": "é" * (LONGEST // 2 + 1)}, "parameters.a"),
+        (["run", "${b} ${a}"], {"a": "x" * LONGEST, "b": "y"}, "parameters.a"),
+        (["run", "${list}"], {"list": ["a", "x" * (LONGEST + 1)]}, "parameters.list"),
+        (["run", "${a}" * 25_000], {"a": "x" * 1_000_000}, "parameters.a"),
+    ],
+    ids=["characters", "bytes", "together", "list", "bomb"],
+)
+def test_a_word_that_is_longer_than_linux_takes_is_refused_at_its_parameter(command, values, field):
+    with pytest.raises(Invalid) as refused:
+        filled(command, values)
+    assert list(refused.value.fields) == [field] and "131071 bytes" in refused.value.fields[field]
+
+
+def test_a_variable_that_is_longer_than_linux_takes_is_refused_at_its_parameter():
+    with pytest.raises(Invalid) as refused:
+        filled(["run"], {"a": "x" * (LONGEST - 1)}, environment={"A": "${a}"})
+    assert list(refused.value.fields) == ["parameters.a"]
+
+
+def test_what_linux_just_takes_is_taken():
+    """Held to the real thing: one more byte, and the kernel says E2BIG."""
+    spec = filled(["true", "${a}"], {"a": "x" * LONGEST, "b": "x" * (LONGEST - 2)}, environment={"B": "${b}"})
+    subprocess.run(spec.command, env=spec.environment | {"PATH": os.defpath}, check=True)
+    with pytest.raises(OSError, match="Argument list too long"):
+        subprocess.run([*spec.command[:-1], spec.command[-1] + "x"], env={"PATH": os.defpath}, check=True)
+    assert parameters.start_bytes(spec) == 2 * LONGEST - 2 + len("true") + len("B") + 4 * 9

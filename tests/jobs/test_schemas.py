@@ -136,3 +136,94 @@ def test_a_message_does_not_repeat_a_megabyte():
     with pytest.raises(Invalid) as refused:
         parameters.check(of(a={"type": "string", "maxLength": 5}), {"a": "x" * 1_000_000})
     assert len(refused.value.fields["parameters.a"]) <= 301 and refused.value.fields["parameters.a"].endswith("is too long")
+
+
+# -- What would take for ever --------------------------------------------------------------------------------
+
+
+def nested(levels, kind):
+    value = kind()
+    for _ in range(levels):
+        value = {"not": value} if kind is dict else [value]
+    return value
+
+
+MIXED = [value for number in range(1500) for value in (number, str(number), [number], {"a": number})]
+
+
+@pytest.mark.parametrize(
+    ("items", "is_unique"),
+    [
+        ([1, 1.0], False),
+        ([1, True, "1", [1], [True], {"a": 1}, None], True),
+        ([0, False, 0.5, ""], True),
+        ([{"a": [1.0], "b": 2}, {"b": 2, "a": [1]}], False),
+        ([2**53, 2**53 + 1], True),
+        (MIXED, True),
+        ([*MIXED, [7.0]], False),
+    ],
+    ids=["one", "kinds", "nothing", "objects", "large", "many", "many-and-one-again"],
+)
+def test_items_are_unique_as_json_schema_says_in_linear_time(items, is_unique):
+    schema, began = of(a={"uniqueItems": True}), time.process_time()
+    if is_unique:
+        assert parameters.check(schema, {"a": items}) == {"a": items}
+    else:
+        with pytest.raises(Invalid) as refused:
+            parameters.check(schema, {"a": items})
+        assert refused.value.fields == {"parameters.a": "holds the same value twice"}
+    assert time.process_time() - began < 1
+
+
+def test_names_that_are_needed_are_held_to_their_schema_in_linear_time():
+    began = time.process_time()
+    assert len(schemas.wrong({"required": MIXED[:3000]})) > 1000
+    assert time.process_time() - began < 1.5
+
+
+@pytest.mark.parametrize(
+    ("part", "value"),
+    [
+        ({"items": {"enum": list(range(4900))}}, [4899] * 20_000),
+        ({"items": {"allOf": [{"type": "integer"}] * 2000}}, [1] * 500),
+        ({"contains": {"enum": list(range(4000))}}, [-1] * 10_000),
+    ],
+    ids=["enum", "allOf", "contains"],
+)
+def test_what_would_take_for_ever_is_refused_soon_in_a_sentence(part, value):
+    began = time.process_time()
+    with pytest.raises(Invalid) as refused:
+        parameters.check(of(a=part), {"a": value})
+    assert list(refused.value.fields) == ["parameters"] and "take too long" in refused.value.fields["parameters"]
+    assert time.process_time() - began < 4
+
+
+def test_defaults_that_take_for_ever_to_check_are_not_published():
+    began = time.process_time()
+    found = schemas.wrong(of(a={"items": {"allOf": [{"type": "integer"}] * 2000}, "default": [1] * 500}))
+    assert list(found) == ["parameters"] and "its own defaults" in found["parameters"]
+    assert time.process_time() - began < 6
+
+
+def test_a_long_list_of_numbers_is_not_too_much():
+    part = {"type": "array", "items": {"type": "number", "minimum": 0, "maximum": 1e9}, "minItems": 1, "uniqueItems": True}
+    values = list(range(50_000))
+    assert parameters.check(of(a=part), {"a": values}) == {"a": values}
+
+
+def test_what_is_nested_for_ever_is_refused_in_a_sentence():
+    chain = {f"a{number}": {"not": {"$ref": f"#/$defs/a{number + 1}"}} for number in range(400)} | {"a400": {}}
+    assert "nested too deeply" in schemas.wrong(of(a=nested(5000, dict)))["parameters"]
+    assert "leads back" in schemas.wrong(of(a={"$ref": "#/$defs/a0"}) | {"$defs": chain})["parameters.$defs"]
+    with pytest.raises(Invalid) as refused:  # of one that was stored before
+        parameters.check(of(a={"$ref": "#/$defs/a0"}) | {"$defs": chain}, {"a": 1})
+    assert "take too long" in refused.value.fields["parameters"]
+    with pytest.raises(Invalid) as refused:
+        parameters.check(of(a={}), {"a": nested(5000, list)})
+    assert "nested too deeply" in refused.value.fields["parameters.a"]
+
+
+def test_so_many_errors_are_told_and_no_more():
+    with pytest.raises(Invalid) as refused:
+        parameters.check(of(a={"items": {"type": "string"}}), {"a": [1] * 10_000})
+    assert len(refused.value.fields) == schemas.MOST_FAULTS

@@ -66,6 +66,31 @@ def test_lookup_and_right_are_one_call(vision):
         services.get_job(Actor(user=vision.member, scope="read"), job.pk, may="jobs.cancel")
 
 
+# -- More than a command can be started with --------------------------------------------------------------------
+
+
+def put_secrets(vision, count):
+    for number in range(count):
+        secrets.put(project=vision.project, name=f"KEY_{number}", value="x" * 64_000, by=Actor(user=vision.operator))
+    return [f"KEY_{number}" for number in range(count)]
+
+
+@pytest.mark.parametrize(("count", "field"), [(0, "parameters"), (22, "secrets")], ids=["parameters", "secrets"])
+def test_more_than_linux_starts_is_refused_at_its_largest_part(vision, count, field):
+    template = {"command": ["run", "${list}"]}
+    schema = {"properties": {"list": {"type": "array"}}}
+    version = a_definition(project=vision.project, template=template, parameters=schema)
+    words = ["x" * 100_000] * (16 if count == 0 else 1)
+    with pytest.raises(Invalid) as refused:
+        launch(vision, version=version, values={"list": words}, secrets=put_secrets(vision, count))
+    assert list(refused.value.fields) == [field] and "1500000 bytes together" in refused.value.fields[field]
+    assert not Job.objects.exists()
+
+
+def test_as_much_as_linux_starts_is_taken(vision):
+    assert launch(vision, secrets=put_secrets(vision, 20)).spec.secrets[0] == "KEY_0"
+
+
 # -- Launched ------------------------------------------------------------------------------------------------
 
 

@@ -18,6 +18,7 @@ from projects.urls import urlpatterns as pages
 ERRORS = {
     "conflict": lambda: Conflict("job-ended", "Job 17 has ended.", job=17),
     "invalid": lambda: Invalid({"code": "too long", "": "odd"}),
+    "half": lambda: Invalid({"odd \ud800": "odd \udfff"}),
     "unknown": lambda: Unauthorized("host-unknown", "This host token is unknown here."),
     "bug": lambda: ZeroDivisionError("a bug"),
     "http404": lambda: Http404("No such thing."),

@@ -40,6 +40,12 @@ def test_wrong_fields_may_have_any_name(visitor):
     }
 
 
+@pytest.mark.parametrize("path", ["/agent/fail/half", "/api/fail/half", "/fail/half"])
+def test_an_error_that_quotes_half_a_character_can_be_sent(visitor, path):
+    answer = visitor.get(path)
+    assert answer.status_code == 422 and b"odd ?: odd ?" in answer.content
+
+
 @pytest.mark.parametrize("path", ["/agent/fail/unknown", "/api/fail/unknown", "/fail/unknown"])
 def test_who_is_unknown_is_told_how_to_be_known(visitor, path):
     answer = visitor.get(path)
