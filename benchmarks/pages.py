@@ -4,7 +4,8 @@
 
 Starts a panel and a host of its own, trains the demo's model there, and drives a chromium. Prints JSON. `server_ms` is a GET on
 a connection that stays, without the browser; its baseline is the smallest thing that a signed-in person may ask for, the list of
-conditions. `first` is with an empty cache, `again` with a full one. `painted_ms` is the largest contentful paint.
+conditions. `first` is with an empty cache, `again` with a full one. `painted_ms` is the largest contentful paint. Bytes are as
+sent, compressed; `page_bytes_plain` is the page itself before that.
 """
 
 from __future__ import annotations
@@ -48,6 +49,8 @@ LOADED = """
     resolve({
       painted_ms: list.getEntries().at(-1).startTime,
       requests: 1 + entries.filter((one) => one.transferSize).length,
+      page_bytes: page.encodedBodySize,
+      page_bytes_plain: page.decodedBodySize,
       bytes: page.encodedBodySize + entries.reduce((sum, one) => sum + size(one), 0),
       scripts: entries.filter(({ name }) => name.endsWith(".js")).map((one) => [one.name, size(one)]),
     });

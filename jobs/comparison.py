@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -14,6 +15,7 @@ from django.utils.translation import ngettext
 from clusters import catalogue
 from clusters.models import Rank
 from jobs.models import Job
+from monitoring import metrics
 from monitoring.models import MetricSeries
 from projects.access import visible_projects
 from projects.actors import Actor
@@ -138,10 +140,19 @@ def _measured(jobs: list[Job]) -> list[Row]:
     workloads = {job.workload_id: place for place, job in enumerate(jobs) if job.workload_id}
     series = MetricSeries.objects.filter(workload_id__in=workloads, rank=0).order_by("name")
     found: dict[str, list[Any]] = {}
-    for workload, name, value in series.values_list("workload_id", "name", "last_value"):
-        if not name.startswith(("system.", "progress/")):
-            found.setdefault(name, [""] * len(jobs))[workloads[workload]] = "NaN" if value is None else f"{value:.6g}"
+    rows = [row for row in series if not row.name.startswith(("system.", "progress/"))]
+    values = metrics.last_values(rows)
+    for row in rows:
+        text = _number(values[row.pk]) if row.pk in values else ""
+        found.setdefault(row.name, [""] * len(jobs))[workloads[row.workload_id]] = text
     return [Row(name, values) for name, values in list(found.items())[:MOST_METRICS]]
+
+
+def _number(value: float) -> str:
+    """As charts write what no axis has a place for."""
+    if math.isfinite(value):
+        return f"{value:.6g}"
+    return "NaN" if math.isnan(value) else "∞" if value > 0 else "-∞"
 
 
 def _named(pairs: list[Mapping[str, Any]]) -> list[Row]:

@@ -28,6 +28,7 @@ def comparison_page(request: HttpRequest) -> HttpResponse:
             {
                 "job": job,
                 "colour": place % COLOURS + 1,
+                "is_dashed": place >= COLOURS,
                 "without": ",".join(str(other.pk) for other in jobs if other.pk != job.pk),
             }
             for place, job in enumerate(jobs)

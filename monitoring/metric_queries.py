@@ -22,7 +22,7 @@ AXES = ("step", "wall", "relative")
 
 @dataclass(frozen=True)
 class LinesQuery:
-    """One metric as buckets: `by` one of AXES, `start` and `end` on that axis, at most `buckets` a line."""
+    """One metric as buckets: `by` one of AXES, `start` and `end` on that axis, at most `buckets` a line; of all ranks or one."""
 
     name: str
     by: str
@@ -30,6 +30,7 @@ class LinesQuery:
     end: int | None
     buckets: int
     is_log: bool = False
+    rank: int | None = None
 
     @classmethod
     def from_query(cls, query: Mapping[str, str]) -> LinesQuery:
@@ -40,8 +41,9 @@ class LinesQuery:
         if spacing not in ("linear", "log"):
             raise Invalid({"spacing": _("known are %(known)s") % {"known": "linear, log"}})
         start, end = (whole(query, side, 0) if side in query else None for side in ("start", "end"))
+        rank = whole(query, "rank", 0) if "rank" in query else None
         buckets = max(1, min(whole(query, "buckets", 500), MOST_BUCKETS))
-        return cls(query.get("name", ""), by, start, end, buckets, is_log=spacing == "log")
+        return cls(query.get("name", ""), by, start, end, buckets, is_log=spacing == "log", rank=rank)
 
 
 @dataclass(frozen=True)
@@ -82,6 +84,7 @@ def lines(owner: Owner, query: LinesQuery) -> dict[str, Any]:
         buckets=query.buckets,
         origins=owner.origins,
         is_log=query.is_log,
+        rank=query.rank,
     )
     return {
         "name": query.name,

@@ -14,7 +14,7 @@ from typing import Any
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import QuerySet, Sum
+from django.db.models import OuterRef, QuerySet, Subquery, Sum
 
 from monitoring import announcements
 from monitoring.buckets import Bucket, bucketed, xs_of
@@ -78,11 +78,13 @@ def read(
     buckets: int = 500,
     origins: Mapping[UUID, int] | None = None,
     is_log: bool = False,
+    rank: int | None = None,
 ) -> list[Line]:
-    """The lines of one name, one for each attempt and rank, between `start` and `end` on the axis `by`: "step", "wall", or
-    "relative" to its workload's origin (Unix ms), or to its first point where it has none."""
+    """The lines of one name, one for each attempt and rank (or of this `rank` alone), between `start` and `end` on the axis `by`:
+    "step", "wall", or "relative" to its workload's origin (Unix ms), or to its first point where it has none."""
     lines = []
-    for row in _series(subject, name):
+    rows = _series(subject, name)
+    for row in rows if rank is None else rows.filter(rank=rank):
         origin = _origin(row, origins or {}) if by == "relative" else 0
         points = _points(row, by=by, start=_moved(start, origin), end=_moved(end, origin))
         if len(points):
@@ -115,6 +117,17 @@ def last_points(subject: Subject, workload_id: UUID, names: list[str]) -> dict[s
     return {
         row.name: row for row in MetricSeries.objects.filter(subject=subject, workload_id=workload_id, rank=0, name__in=names)
     }
+
+
+def last_values(rows: Sequence[MetricSeries]) -> dict[int, float]:
+    """Series' id -> its last value, NaN and infinities as they were measured. One query where there are such, else none."""
+    found = {row.pk: row.last_value for row in rows if row.last_value is not None}
+    odd = [row.pk for row in rows if row.last_value is None and row.head]
+    if odd:
+        newest = MetricChunk.objects.filter(series=OuterRef("series")).order_by("-start").values("start")[:1]
+        for chunk in MetricChunk.objects.filter(series__in=odd, start=Subquery(newest)):
+            found[chunk.series_id] = _read(chunk).values[-1]
+    return found
 
 
 def points(subject: Subject, name: str) -> Iterator[tuple[MetricSeries, Columns]]:

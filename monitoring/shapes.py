@@ -18,6 +18,7 @@ LINES = [
     ),
     OpenApiParameter("start", int, description="On the axis, included."),
     OpenApiParameter("end", int, description="On the axis, included."),
+    OpenApiParameter("rank", int, description="The lines of this rank alone. Usual: of all."),
     OpenApiParameter("buckets", int, description=f"Of each line, at most {MOST_BUCKETS}. Usual: 500."),
     OpenApiParameter(
         "spacing", str, enum=["linear", "log"], description="Of the buckets: for a logarithmic x-axis. Usual: linear."

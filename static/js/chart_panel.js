@@ -31,7 +31,7 @@ export class Panel {
 
   /** What is sampled has no steps: only time. */
   get by() {
-    return this.isSampled && this.charts.by === "step" ? "wall" : this.charts.by;
+    return this.isSampled && this.charts.by === "step" ? (this.charts.root.dataset.sampledBy ?? "wall") : this.charts.by;
   }
 
   get look() {

@@ -2,10 +2,14 @@
 //
 // Of several jobs in the same charts: data-charts="", and inside an element for each, whose word begins the names of its lines:
 //   <i data-chart-source="/api/v1/jobs/17/metrics" data-word="#17" hidden></i>
-// templates/charts/_charts.html draws all of the inside; data-live on the same element names the subjects that have news.
+// data-one-line: each of them has one line in a chart, its last attempt's first rank, named by its word alone and of the same colour
+// on every chart; and each name has a chart of its own.
+//
+// templates/charts/_head.html and _parts.html draw all of the inside; data-live on the same element names the subjects that have news.
 //
 // data-by="wall": over time whatever the reader likes elsewhere. data-span-s: the last stretch only, which buttons with
-// data-chart-span change. data-shown: how many show without a click. data-marks: attempts and checkpoints are marked.
+// data-chart-span change. data-shown: how many show without a click. data-sampled-by: the axis of what has no steps.
+// data-marks: attempts and checkpoints are marked.
 //
 // Dragging zooms all charts of the axis, and asks for buckets of that stretch; a double click, the button [data-chart-whole] or
 // the key 0 shows all again. chart_plot.js draws one chart and says how to use it alone.
@@ -44,8 +48,8 @@ class Charts {
   constructor(root) {
     this.root = root;
     const own = [...root.querySelectorAll("[data-chart-source]")];
-    const hasMarks = "marks" in root.dataset;
-    this.sources = own.length ? own.map(({ dataset }) => new Source(dataset.chartSource, { word: dataset.word, hasMarks })) : [new Source(root.dataset.charts, { hasMarks })];
+    const kind = { hasMarks: "marks" in root.dataset, isOneLine: "oneLine" in root.dataset };
+    this.sources = own.length ? own.map(({ dataset }) => new Source(dataset.chartSource, { word: dataset.word, ...kind })) : [new Source(root.dataset.charts, kind)];
     this.span = Number(root.dataset.spanS ?? 0) * 1000;
     this.forgetColours();
     this.shown = Number(root.dataset.shown ?? ALWAYS_SHOWN);
@@ -112,7 +116,7 @@ class Charts {
       if (!this.panels.has(title)) this.add(title);
       this.panels.get(title).take(chart);
     }
-    this.order([...charts.keys()], Math.max(...answers.map(({ count }) => count)));
+    this.order([...charts.keys()], Math.max(charts.size, ...answers.map(({ count }) => count)));
   }
 
   /** With a second attempt lines get its number in their names, on every chart. */
@@ -256,6 +260,7 @@ class Charts {
 
   forgetColours() {
     this.colours.clear();
+    for (const source of this.sources) if (source.isOneLine) this.colourOf(source.word);
     if (this.span) for (const [name, colour] of Object.entries(HOST_COLOURS)) this.colours.set(this.wordOf(name), colour);
   }
 

@@ -108,14 +108,36 @@ def test_two_are_compared_and_their_lines_drawn(a_person, jobs):
     page.locator("[data-pick]").nth(1).check()
     compare.click()
     expect(page.locator("h1")).to_have_text("Compare 2 jobs")
-    chart = page.locator("#overlay .chart")
+    chart = page.locator("#comparison-charts .chart").filter(has=page.get_by_role("heading", name="loss", exact=True))
     expect(chart.locator("canvas")).to_be_visible()
-    expect(chart.locator(".legend")).to_contain_text(f"train-9 #{jobs['first']}")
-    expect(chart.locator(".legend")).to_contain_text(f"train-7 #{jobs['second']}")
-    page.get_by_role("button", name="by step").click()
-    expect(chart.locator("canvas")).to_be_visible()
-    page.get_by_label("Find a metric").fill("nowhere")
-    expect(chart).to_have_count(0)
+    expect(chart.locator(".key i")).to_have_text([f"train-9 #{jobs['first']}", f"train-7 #{jobs['second']}"])
+    assert [key.get_attribute("data-key") for key in chart.locator(".key").all()] == ["1", "2"]
+    for axis in ("relative", "wall", "step"):
+        with page.expect_response(lambda answer, axis=axis: f"by={axis}" in answer.url and "rank=0" in answer.url):
+            page.get_by_label("The horizontal axis").select_option(axis)
+        expect(chart.locator("canvas")).to_be_visible()
+    chart.locator("[data-chart-body]").focus()
+    page.keyboard.press("ArrowLeft")
+    page.keyboard.press("+")
+    expect(page.get_by_role("button", name="whole", exact=True)).to_be_visible()
+    page.keyboard.press("0")
+    chart.get_by_role("button", name="Picture, CSV, API").click()
+    expect(page.locator(":popover-open [data-chart-csv]")).to_have_count(2)
+    page.keyboard.press("Escape")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1440, 390])
+def test_a_comparison_fits_its_screen(a_person, jobs, scheme, width):
+    person = a_person(width=width, height=900 if width > 1000 else 844, scheme=scheme)
+    for numbers in ((jobs["first"],), (jobs["first"], jobs["second"])):
+        page = person.open(f"/jobs/compare?jobs={','.join(map(str, numbers))}")
+        chart = page.locator("#comparison-charts .chart").first
+        chart.scroll_into_view_if_needed(timeout=15_000)
+        expect(chart.locator("canvas")).to_be_visible(timeout=15_000)
+        expect(page.locator("[data-connection]").first).to_contain_text("live")
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        person.picture(f"comparison-{len(numbers)}-{scheme}-{width}")
 
 
 def test_a_view_is_saved_opened_with_and_deleted(a_person, jobs):

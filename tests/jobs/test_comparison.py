@@ -54,6 +54,16 @@ def test_it_says_what_differs_and_what_is_the_same(vision, pair):
     assert found["Code and place"]["Definition"].is_same
 
 
+def test_what_is_no_finite_number_is_told_as_it_is(vision, pair):
+    values = {"up": [1.0, float("inf")], "down": [float("-inf")], "whole": [float("inf"), 2.0]}
+    for job, metric in zip((pair[0],) * 3, values, strict=True):
+        count = len(values[metric])
+        columns = Columns(list(range(count)), [0] * count, values[metric])
+        metrics.append(job.subject, {metric: columns}, workload_id=job.workload_id)
+    rows = by_title(comparison.sections(comparison.get_jobs(Actor(vision.viewer), [pair[0].pk])[0], now=NOON))["Last measured"]
+    assert {name: row.values for name, row in rows.items()} == {"up": ["∞"], "down": ["-∞"], "whole": ["2"], "loss": ["0.25"]}
+
+
 @pytest.mark.parametrize(
     ("texts", "numbers"), [(["1,2"], [1, 2]), (["1", "2", "1"], [1, 2]), (["#3, 4", ""], [3, 4]), (["7"], [7])]
 )
@@ -92,6 +102,19 @@ def test_the_page_offers_others_of_the_definition_and_says_what_is_missing(visio
     assert f'name="job" value="{pair[1].pk}"' in text
     text = browser.get(f"/jobs/compare?jobs={pair[0].pk}&job={pair[1].pk}").content.decode()
     assert "Compare 2 jobs" in text and "train --lr 1" in text and f'href="?jobs={pair[1].pk}"' in text
+
+
+@pytest.mark.parametrize(("count", "is_on_top"), [(1, True), (2, False)])
+def test_one_job_alone_has_the_choice_of_others_on_top(browser, pair, count, is_on_top):
+    text = browser.get("/jobs/compare", {"jobs": ",".join(str(job.pk) for job in pair[:count])}).content.decode()
+    assert (text.index('class="pane add"') < text.index("data-charts")) is is_on_top
+
+
+def test_each_job_is_a_source_of_the_charts_and_tells_them_of_news(browser, pair):
+    text = browser.get("/jobs/compare", {"jobs": ",".join(str(job.pk) for job in pair)}).content.decode()
+    for job in pair:
+        assert f'data-chart-source="/api/v1/jobs/{job.pk}/metrics" data-word="{job.name} #{job.pk}"' in text
+    assert f'data-live="{pair[0].subject.address} {pair[1].subject.address} "' in text
 
 
 def test_nonsense_is_one_clear_answer(browser):

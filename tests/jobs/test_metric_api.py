@@ -54,6 +54,17 @@ def lines(trained, query):
     return [(line["attempt"], [bucket["x"] for bucket in line["buckets"]]) for line in found]
 
 
+def test_lines_of_one_rank(trained):
+    points = {"train/loss": Columns([1], [NOON_MS], [1.0])}
+    metrics.append(trained.job.subject, points, workload_id=trained.workload.pk, rank=3)
+    found = {
+        query: trained.get(f"/lines?name=train/loss{query}").json()["lines"] for query in ("", "&rank=0", "&rank=3", "&rank=9")
+    }
+    ranks = {query: [(line["attempt"], line["rank"]) for line in lines] for query, lines in found.items()}
+    assert ranks == {"": [(1, 0), (2, 0), (2, 3)], "&rank=0": [(1, 0), (2, 0)], "&rank=3": [(2, 3)], "&rank=9": []}
+    assert trained.get("/lines?name=train/loss&rank=first").status_code == 422
+
+
 def test_charts_have_their_names_and_who_measured(trained):
     assert trained.get("/charts").json() == {
         "results": [
