@@ -133,9 +133,9 @@ def test_all_points_come_as_a_file_in_chunks(trained):
 
 def test_a_name_that_a_spreadsheet_would_compute_is_made_text(trained):
     metrics.append(trained.job.subject, {"=1+1": Columns([1], [1], [float("nan")])}, workload_id=trained.workload.pk)
-    metrics.append(trained.job.subject, {"\r=1": Columns([1], [1], [-1.0])}, workload_id=trained.workload.pk)
+    metrics.append(trained.job.subject, {"@one": Columns([1], [1], [-1.0])}, workload_id=trained.workload.pk)
     assert body(trained.get("/file?name=%3D1%2B1")).decode().splitlines()[1] == "'=1+1,2,0,1,1,nan"
-    assert body(trained.get("/file?name=%0D%3D1")).decode().split("\n")[1] == '"\'\r=1",2,0,1,1,-1.0'
+    assert body(trained.get("/file?name=@one")).decode().splitlines()[1] == "'@one,2,0,1,1,-1.0"
 
 
 def test_a_file_is_of_one_to_fifty_names(trained):
