@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -22,6 +22,7 @@ from projects.access import check_operator, is_operator  # noqa: F401  its own w
 from projects.actors import Actor
 from projects.errors import Conflict, Invalid, NotFound
 
+VERBS = {HostState.CORDONED: "host.cordon", HostState.READY: "host.uncordon", HostState.RETIRED: "host.retire"}  # by the audit
 DRAINED = "drained"  # a stop code of workloads: nobody's fault, to be started elsewhere
 
 
@@ -36,6 +37,15 @@ def get_host(actor: Actor, host_id: str, *, edit: bool = False) -> Host:
     if edit:
         check_operator(actor)
     return host
+
+
+def hold(host_ids: Iterable[UUID]) -> dict[UUID, Host]:
+    """Their rows, locked until the transaction ends: meanwhile none is cordoned, drained or retired, and no work placed there.
+
+    They are locked in the order of their ids, and before any workload.
+    """
+    rows = Host.objects.select_for_update(of=("self",), no_key=True).filter(pk__in=list(host_ids)).order_by("pk")
+    return {host.pk: host for host in rows}
 
 
 def create_cluster(
@@ -77,19 +87,20 @@ def drain(*, host: Host, reason: str, by: Actor, now: datetime) -> int:
 
     Safe to repeat: what was asked is not asked anew, and what a crash left out is.
     """
-    if host.state != HostState.CORDONED:
-        cordon(host=host, reason=reason, by=by, now=now)
-    living = host.ranks.exclude(state=RankState.ENDED).filter(workload__ended_at=None, workload__wanted=Wanted.RUN)
-    found = list(Workload.objects.filter(ranks__in=living).order_by("pk"))
     with transaction.atomic():
+        hold([host.pk])  # what is being placed there is found, or comes too late to be
+        host.refresh_from_db(fields=["state", "cordon_reason"])
+        if host.state != HostState.CORDONED:
+            cordon(host=host, reason=reason, by=by, now=now)
+        living = host.ranks.exclude(state=RankState.ENDED).filter(workload__ended_at=None, workload__wanted=Wanted.RUN)
+        found = list(Workload.objects.filter(ranks__in=living).order_by("pk"))
         pieces = "piece of work is" if len(found) == 1 else "pieces of work are"
         sentence = f"Drained: {len(found)} {pieces} to stop."  # kept in English, told by event_words.py
         audit.record("host.drain", by=by, subject=host.subject, count=len(found), reason=reason)
         events.record(host.subject, "host.drain", sentence, at=now, by_name=by.user.get_username())
     for workload in found:
-        workloads.want_stop(
-            workload.pk, code=DRAINED, grace_s=workload.spec.stop_grace_s, now=now, host=host.name, note=host.cordon_reason
-        )
+        grace_s = workload.spec.stop_grace_s
+        workloads.want_stop(workload.pk, code=DRAINED, grace_s=grace_s, now=now, host=host.name, note=reason)
     return len(found)
 
 
@@ -101,6 +112,7 @@ def uncordon(*, host: Host, by: Actor, now: datetime) -> None:
 def retire(*, host: Host, by: Actor, now: datetime) -> None:
     """Any state -> retired: it is gone for good. Frees chips held for lost work; refused while it runs something else."""
     with transaction.atomic():
+        hold([host.pk])
         living = host.ranks.exclude(state=RankState.ENDED).select_related("workload")
         if any(not rank.workload.ended_at for rank in living):
             raise Conflict("host-in-use", _("Work runs on this host. Cancel it, or cordon the host and wait."))
@@ -111,7 +123,7 @@ def retire(*, host: Host, by: Actor, now: datetime) -> None:
         _move(host, HostState.RETIRED, "Retired.", by=by, now=now)
 
 
-def _move(host: Host, to: str, sentence: str, *, by: Actor, now: datetime, **changes: str) -> None:
+def _move(host: Host, to: HostState, sentence: str, *, by: Actor, now: datetime, **changes: str) -> None:
     with transaction.atomic():
         if to not in HOST_MOVES[host.state]:
             raise Conflict("host-state", _("The host is %(state)s.") % {"state": host.state}, state=host.state)
@@ -120,5 +132,5 @@ def _move(host: Host, to: str, sentence: str, *, by: Actor, now: datetime, **cha
             raise Conflict("host-state", _("Someone else changed the host just now."))
         host.refresh_from_db()
         events.record(host.subject, f"host.{to}", sentence, at=now, by_name=by.user.get_username())
-        audit.record(f"host.{to}", by=by, subject=host.subject, sentence=sentence)
+        audit.record(VERBS[to], by=by, subject=host.subject, sentence=sentence)
         wake("scheduler")

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import logging
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from uuid import UUID
 
 from django.conf import settings
 from django.db import transaction
 
-from clusters import orders, silence, workloads
+from clusters import hosts, orders, silence, workloads
 from clusters.models import Chip, Host, Lease, Rank, Workload
 from clusters.placement import Choice, HostRoom, Inventory, Place, Refusal, Waiting, plan
 from clusters.specs import Request
@@ -32,8 +32,7 @@ def schedule(*, now: datetime) -> int:
     placed = 0
     # A commit for several: each waits for its turn among all that write (SQLite has one), and twenty waits are a second.
     for start in range(0, len(choices), PLACED_A_COMMIT):
-        with transaction.atomic():
-            placed += sum(_apply(workload, choice, now=now) for workload, choice in choices[start : start + PLACED_A_COMMIT])
+        placed += _apply_some(choices[start : start + PLACED_A_COMMIT], now=now)
     _leave_reasons((workload, decision) for workload, decision in decisions if isinstance(decision, Refusal))
     return placed
 
@@ -56,7 +55,7 @@ def inventory() -> Inventory:
         if holder is None:
             free[host].append(number)
     heard_by = silence.listening()
-    hosts = Host.objects.filter(state__in=[HostState.READY, HostState.CORDONED]).select_related("slice__cluster")
+    in_service = Host.objects.filter(state__in=[HostState.READY, HostState.CORDONED]).select_related("slice__cluster")
     return Inventory(
         tuple(
             HostRoom(
@@ -70,9 +69,18 @@ def inventory() -> Inventory:
                 silent=silence.silence_s(host, heard_by) > settings.PLACE_SILENT_S,
                 doubtful=host.unclaimed_at is not None,
             )
-            for host in hosts.order_by("slice__cluster__name", "slice__name", "number")
+            for host in in_service.order_by("slice__cluster__name", "slice__name", "number")
         )
     )
+
+
+def _apply_some(choices: Sequence[tuple[UUID, Choice]], *, now: datetime) -> int:
+    """In one transaction, those whose hosts are all still ready. Returns how many were placed."""
+    with transaction.atomic():
+        held = hosts.hold({place.host for _workload, choice in choices for place in choice.places})
+        ready = {pk for pk, host in held.items() if host.state == HostState.READY}
+        able = [(workload, choice) for workload, choice in choices if {place.host for place in choice.places} <= ready]
+        return sum(_apply(workload, choice, now=now) for workload, choice in able)
 
 
 def _apply(workload_id: UUID, choice: Choice, *, now: datetime) -> bool:
@@ -92,13 +100,12 @@ def _apply(workload_id: UUID, choice: Choice, *, now: datetime) -> bool:
                 workload=workload, host_id=place.host, chips=len(place.chips), from_ms=int(now.timestamp() * 1000)
             )
             orders.start(place.host, workload.pk, rank=number, now=now)
-        hosts = Host.objects.filter(pk__in=[place.host for place in choice.places]).values_list("name", flat=True)
-        return workloads.move(workload, WorkloadState.ORDERED, code="placed", data={"hosts": ", ".join(sorted(hosts))}, now=now)
+        names = Host.objects.filter(pk__in=[place.host for place in choice.places]).values_list("name", flat=True)
+        return workloads.move(workload, WorkloadState.ORDERED, code="placed", data={"hosts": ", ".join(sorted(names))}, now=now)
 
 
 def _take_chips(workload: Workload, place: Place) -> bool:
-    """On a host that is still ready: it may have been cordoned or retired since the look at all of them."""
-    free = Chip.objects.filter(host_id=place.host, host__state=HostState.READY, workload=None)
+    free = Chip.objects.filter(host_id=place.host, workload=None)
     return free.filter(number__in=place.chips).update(workload=workload) == len(place.chips)
 
 

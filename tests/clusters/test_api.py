@@ -89,7 +89,7 @@ def test_a_cordon_is_made_and_taken_away(operator):
     assert told(operator.post(path, {"reason": "again"})) == (409, "host-state")
     assert operator.delete(path).status_code == 204
     assert Host.objects.values_list("state", "cordon_reason").get() == ("ready", "")
-    assert list(AuditEntry.objects.order_by("pk").values_list("verb", flat=True))[-2:] == ["host.cordoned", "host.ready"]
+    assert list(AuditEntry.objects.order_by("pk").values_list("verb", flat=True))[-2:] == ["host.cordon", "host.uncordon"]
 
 
 def test_an_agent_tells_of_itself_and_operators_read_its_log(admin, operator):

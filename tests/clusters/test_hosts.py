@@ -63,7 +63,7 @@ def test_a_cordon_keeps_what_runs(operator):
     assert row(host) == ("cordoned", "noisy fan")
     assert (steps.state(workload)[0], steps.held_chips(workload)) == ("running", 1)
     assert told(host) == [("host.cordoned", "Cordoned: noisy fan", "operator")]
-    assert audited() == [("host.cordoned", "tpu-1")]
+    assert audited() == [("host.cordon", "tpu-1")]
 
 
 def test_an_uncordon_takes_the_reason_away(operator):

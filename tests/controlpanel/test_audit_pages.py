@@ -69,7 +69,7 @@ def test_a_page_takes_seven_queries_however_much_was_done(vision, admin, did, co
 def test_an_admin_reads_their_teams_and_an_operator_all(vision, admin, did, script):  # noqa: F811
     ours = did()
     theirs = did(project=a_project(team=vision.stranger.memberships.get().team))
-    nobodys = audit.record("host.ready", by=Actor(user=vision.operator), subject=("host", "h", "tpu-1"))
+    nobodys = audit.record("host.uncordon", by=Actor(user=vision.operator), subject=("host", "h", "tpu-1"))
     for user, seen in (
         (admin, [ours.pk]),
         (vision.stranger, [theirs.pk]),
