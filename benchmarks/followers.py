@@ -2,61 +2,40 @@
 
     python -m benchmarks.followers [--followers 500] [--seconds 20]
 
-Starts a panel and a host of its own, and prints JSON. First all follow the log of one job that prints a thousand lines a second,
-then each follows a job of its own. Launches are asked for all the while; those of the same run without followers are the
-baseline. Each follower counts the bytes that it gets: `bytes_missing` is what all of them together have not got at the end.
+Starts a panel and a host of its own, and prints JSON. First all follow the log of one job that prints a thousand lines a second;
+then each follows a job of its own, of which twenty print as much together and the others have ended. Launches are asked for all
+the while. The followers are a process of their own, and count the bytes that each gets: `bytes_missing` is what all of them
+together have not got at the end. There are two baselines of the same run: launches without followers (`idle_launch_ms`), and a
+bare websocket server of the library `websockets` that sends the same bytes to as many followers (`bare`), with launches at the
+panel beside it: what they take longer then, the machine is to blame for.
 """
 
 from __future__ import annotations
 
 import argparse
-import asyncio
 import json
 import os
 import tempfile
+import threading
 import time
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-import websockets
-
 from agent import processes
-from benchmarks.launch import spread
+from benchmarks import crowd
+from benchmarks.idle import cpu_s
+from benchmarks.launch import launch_many, spread
 from tests.road.world import World, a_world
 
 PRINTS = (
     "while [ ! -e {go} ]; do sleep 0.05; done; i=0; while [ $i -lt {turns} ]; do i=$((i+1));"
-    " seq -f 'line %.0f of a training' $((i*50-49)) $((i*50)); sleep 0.05; done"
+    " seq -f 'line %.0f of a training' $((i*{lines}-{lines}+1)) $((i*{lines})); sleep {pause_s}; done"
 )
-SOME = 20  # jobs of their own in the second part, each followed by a share of all: 500 processes would measure the machine
-LAUNCH_EVERY_S = 0.5
-
-
-class Follower:
-    """One socket on one job; asks again from where it is when it was too slow."""
-
-    def __init__(self, world: World, number: int) -> None:
-        self.address = world.url.replace("http", "ws", 1) + "/ws/v1"
-        self.headers = {"Authorization": world.client.headers["Authorization"]}
-        self.subject = f"job:{number}"
-        self.got = 0
-        self.log: dict[str, Any] = {}
-
-    async def follow(self, ready: asyncio.Semaphore) -> None:
-        async with websockets.connect(self.address, additional_headers=self.headers, max_size=None, compression=None) as socket:
-            await socket.send(json.dumps({"type": "subscribe", "subject": self.subject, "logs": "all", "log_from": "start"}))
-            ready.release()
-            async for frame in socket:
-                if isinstance(frame, bytes):
-                    size = int.from_bytes(frame[:4], "big")
-                    self.log = json.loads(frame[4 : 4 + size])
-                    if self.log["part"] == "output":
-                        assert self.log["offset"] == self.got, f"{self.subject}: {self.got} and then {self.log['offset']}"
-                        self.got += len(frame) - 4 - size
-                elif (message := json.loads(frame))["type"] == "behind":
-                    place = {field: message[field] for field in ("subject", "workload", "rank", "part")}
-                    await socket.send(json.dumps(place | {"type": "log", "from": self.got}))
+SOME = 20  # jobs that print at once in the second part: 500 processes would measure the machine
+LAUNCH_EVERY_S = 0.25
+MOST_RATIO = 2
 
 
 def main() -> None:
@@ -66,71 +45,127 @@ def main() -> None:
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as name, a_world(Path(name)) as world:
         world.add_agent("bench", slots=SOME + 8).wait_ready()
-        asyncio.run(launches(world, 5))  # everything imported and connected
-        figures: dict[str, Any] = {"idle_launch_ms": spread(asyncio.run(launches(world, options.seconds)))}
-        for title, jobs in (("one_log", 1), ("own_jobs", SOME)):
-            figures[title] = asyncio.run(followed(world, Path(name) / title, jobs, options.followers, options.seconds))
+        launches(world, 5)  # everything imported and connected
+        figures: dict[str, Any] = {"followers": options.followers, "idle_launch_ms": spread(launches(world, options.seconds))}
+        for title, jobs in (("one_log", 1), ("own_jobs", options.followers)):
+            figures[title] = compared(world, Path(name) / title, jobs, options.followers, options.seconds)
             p99 = figures[title]["launch_ms"]["p99"]
             figures[title]["ratio_launch_p99_to_idle"] = round(p99 / figures["idle_launch_ms"]["p99"], 1)
+    parts = [figures["one_log"], figures["own_jobs"]]
+    figures["too_slow"] = any(part["ratio_launch_p99_to_idle"] >= MOST_RATIO for part in parts)
+    figures["is_lost"] = any(part["bytes_missing"] or part["errors"] for part in parts)
     print(json.dumps(figures, indent=2))
 
 
-async def followed(world: World, go: Path, jobs: int, followers: int, seconds: int) -> dict[str, Any]:
-    """Jobs share a thousand lines a second among them."""
-    command = PRINTS.format(go=go, turns=seconds * 20 // jobs)
-    numbers = [await asyncio.to_thread(world.launch, command) for _ in range(jobs)]
+def compared(world: World, go: Path, jobs: int, followers: int, seconds: int) -> dict[str, Any]:
+    """As many followers of so many jobs, first at the panel and then at the bare server."""
+    numbers = prepared(world, go, jobs, seconds)
+    subjects = [f"job:{numbers[place % jobs]}" for place in range(followers)]
+    pid = web_process(world)
+    before_mib = mib(pid)
+    token = world.client.headers["Authorization"]
+    with crowd.listening(world.url.replace("http", "ws", 1) + "/ws/v1", subjects, token=token) as listeners:
+        with_all_mib = mib(pid)
+        with launching(world) as took, using(pid) as used:
+            go.touch()
+            time.sleep(seconds)
+        for number in numbers:
+            world.wait(number, within_s=300)
+        sizes = {f"job:{number}": len(world.complete_log(number)) for number in numbers}
+        figures = got(listeners, subjects, sizes) | costs(took, used, (with_all_mib - before_mib) / followers)
+        figures["web_mib_at_the_end"] = round(mib(pid), 1)
+    figures["bare"] = bare(world, subjects, sizes, seconds)
+    figures["ratio_cpu_to_bare"] = round(figures["cpu_s"] / max(0.01, figures["bare"]["cpu_s"]), 1)
+    return figures
+
+
+def prepared(world: World, go: Path, jobs: int, seconds: int) -> list[int]:
+    """Numbers of jobs: those that print wait for the file `go`, the others have ended."""
+    printing = min(jobs, SOME)
+    pause_s = 0.05 if printing == 1 else 0.5
+    lines = round(1000 * pause_s / printing)
+    command = PRINTS.format(go=go, turns=round(seconds / pause_s), lines=lines, pause_s=pause_s)
+    others = launch_many(world, "echo done", jobs - printing)
+    for number in others:
+        world.wait(number, within_s=300)
+    numbers = launch_many(world, command, printing)
     for number in numbers:
-        await asyncio.to_thread(world.wait, number, "running")
-    before = web_mib(world)
-    everyone = [Follower(world, numbers[place % jobs]) for place in range(followers)]
-    ready = asyncio.Semaphore(0)
-    tasks = []
-    for one in everyone:
-        tasks.append(asyncio.create_task(one.follow(ready)))
-        await ready.acquire()
-    with_all = web_mib(world)
-    go.touch()
-    took = await launches(world, seconds)
-    for number in numbers:
-        await asyncio.to_thread(world.wait, number, within_s=300)
-    sizes = {f"job:{number}": len(await asyncio.to_thread(world.complete_log, number)) for number in numbers}
-    deadline = time.monotonic() + 60
-    while any(one.got < sizes[one.subject] for one in everyone) and time.monotonic() < deadline:
-        await asyncio.sleep(0.1)
-    for task in tasks:
-        task.cancel()
-    errors = [one for one in await asyncio.gather(*tasks, return_exceptions=True) if not isinstance(one, asyncio.CancelledError)]
+        world.wait(number, "running")
+    return numbers + others
+
+
+def bare(world: World, subjects: list[str], sizes: dict[str, int], seconds: int) -> dict[str, Any]:
+    with crowd.bare_server() as (address, pid, words):
+        before_mib = mib(pid)
+        with crowd.listening(address, subjects) as listeners:
+            a_follower_mib = (mib(pid) - before_mib) / len(subjects)
+            with launching(world) as took, using(pid) as used:
+                words.send((sizes, seconds))
+                assert words.recv() == "sent"
+            return got(listeners, subjects, sizes) | costs(took, used, a_follower_mib)
+
+
+def got(listeners: crowd.Crowd, subjects: list[str], sizes: dict[str, int]) -> dict[str, Any]:
+    found = listeners.end(sizes)
+    wanted = [sizes[subject] for subject in subjects]
     return {
-        "followers": followers,
-        "bytes_each": max(sizes.values()),
-        "bytes_missing": sum(sizes[one.subject] - one.got for one in everyone),
-        "followers_that_broke": len(errors),
-        "launch_ms": spread(took),
-        "kib_a_follower": round((with_all - before) * 1024 / followers, 1),
-        "web_mib_at_the_end": round(web_mib(world), 1),
+        "bytes_all": sum(wanted),
+        "bytes_missing": sum(abs(size - mine) for size, mine in zip(wanted, found.sizes, strict=True)),
+        "errors": found.errors,
     }
 
 
-async def launches(world: World, seconds: float) -> list[float]:
-    """Milliseconds of each, one every half second."""
-    found, until_s = [], time.monotonic() + seconds
-    while time.monotonic() < until_s:
+def costs(took: list[float], used: list[float], a_follower_mib: float) -> dict[str, Any]:
+    return {"launch_ms": spread(took), "cpu_s": round(used[0], 1), "kib_a_follower": round(a_follower_mib * 1024, 1)}
+
+
+@contextmanager
+def using(pid: int) -> Iterator[list[float]]:
+    """One number at its end: seconds of processor time that a process has used meanwhile."""
+    before, found = cpu_s([pid]), list[float]()
+    yield found
+    found.append(cpu_s([pid]) - before)
+
+
+@contextmanager
+def launching(world: World) -> Iterator[list[float]]:
+    """Milliseconds of the launches that somebody asks for meanwhile."""
+    found, over = list[float](), threading.Event()
+    thread = threading.Thread(target=lambda: found.extend(launches(world, None, over)))
+    thread.start()
+    try:
+        yield found
+    finally:
+        over.set()
+        thread.join()
+
+
+def launches(world: World, seconds: float | None, over: threading.Event | None = None) -> list[float]:
+    """Milliseconds of each, one every LAUNCH_EVERY_S, for so long or until it is over."""
+    found, over = [], over or threading.Event()
+    until_s = None if seconds is None else time.monotonic() + seconds
+    while not found or not over.wait(LAUNCH_EVERY_S):
+        if until_s is not None and time.monotonic() > until_s:
+            break
         began = time.perf_counter()
-        await asyncio.to_thread(world.launch, "true")
+        world.launch("true")
         found.append((time.perf_counter() - began) * 1000)
-        await asyncio.sleep(LAUNCH_EVERY_S)
     return found
 
 
-def web_mib(world: World) -> float:
-    """Resident memory of the web process."""
+def web_process(world: World) -> int:
     assert world.up
     for pid in processes.descendants(world.up.pid):
         with suppress(OSError):
             if b"uvicorn" in Path(f"/proc/{pid}/cmdline").read_bytes():
-                pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
-                return pages * os.sysconf("SC_PAGE_SIZE") / 1024**2
+                return pid
     raise AssertionError("no web process")
+
+
+def mib(pid: int) -> float:
+    """Resident memory."""
+    pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE") / 1024**2
 
 
 if __name__ == "__main__":
