@@ -65,11 +65,15 @@ class AgentReports(APIView):
 
 
 class Metrics(APIView):
-    @extend_schema(operation_id="list_host_metrics", parameters=[metric_shapes.SEARCH], responses=metric_shapes.MetricNamesAnswer)
+    @extend_schema(
+        operation_id="list_host_metrics",
+        parameters=[metric_shapes.SEARCH, shapes.LIMIT, shapes.CURSOR],
+        responses=metric_shapes.MetricNamesAnswer,
+    )
     def get(self, request: Request, host_id: str) -> Response:
-        """Every series of the host's own samples with its last point."""
+        """The series of the host's own samples by name, each with its last point; 200 a page unless `limit` says less."""
         host = hosts.get_host(Actor.of(request), host_id)
-        return Response(metric_queries.all_series(Owner(host.subject), request.query_params.get("q", "")))
+        return Response(metric_queries.series(Owner(host.subject), request.query_params))
 
 
 class MetricCharts(APIView):

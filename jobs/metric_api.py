@@ -19,10 +19,14 @@ from projects.actors import Actor
 
 
 class Metrics(APIView):
-    @extend_schema(operation_id="list_job_metrics", parameters=[metric_shapes.SEARCH], responses=metric_shapes.MetricNamesAnswer)
+    @extend_schema(
+        operation_id="list_job_metrics",
+        parameters=[metric_shapes.SEARCH, shapes.LIMIT, shapes.CURSOR],
+        responses=metric_shapes.MetricNamesAnswer,
+    )
     def get(self, request: Request, number: int) -> Response:
-        """Every series of a job with its last point."""
-        return Response(metric_queries.all_series(_owner(_job(request, number)), request.query_params.get("q", "")))
+        """A job's series by name, each with its last point; 200 a page unless `limit` says less."""
+        return Response(metric_queries.series(_owner(_job(request, number)), request.query_params))
 
 
 class MetricCharts(APIView):

@@ -12,6 +12,7 @@ from django.utils.translation import gettext as _
 from monitoring import metric_charts, metrics
 from monitoring.models import Subject
 from projects.errors import Invalid
+from projects.paging import MOST_A_PAGE, Cursor, limit_of
 from projects.queries import whole
 
 MOST_BUCKETS = 2000
@@ -55,10 +56,18 @@ class Owner:
     origins: Mapping[UUID, int] = field(default_factory=dict)
 
 
-def all_series(owner: Owner, q: str = "") -> dict[str, Any]:
-    """Every series with its last point."""
-    rows = metrics.names(owner.subject, q)
-    return {"metrics": [metrics.as_json(row) | {"attempt": owner.attempts.get(row.workload_id)} for row in rows]}
+def series(owner: Owner, query: Mapping[str, str]) -> dict[str, Any]:
+    """A page of its series, each with its last point: q, whose words the names must have, limit, cursor. Raises Invalid."""
+    q, limit = query.get("q", ""), limit_of(query, usual=MOST_A_PAGE)
+    of = f"series {owner.subject.pk} {q}"
+    cursor = Cursor.read(query.get("cursor", ""), query=of)
+    rows = metrics.page(owner.subject, q, after=cursor.place if cursor else None, limit=limit + 1)  # type: ignore[arg-type]
+    shown = rows[:limit]
+    more = Cursor((shown[-1].name, str(shown[-1].workload_id), shown[-1].rank), of) if len(rows) > limit else None
+    return {
+        "metrics": [metrics.as_json(row) | {"attempt": owner.attempts.get(row.workload_id)} for row in shown],
+        "next_cursor": str(more) if more else None,
+    }
 
 
 def charts(owner: Owner, query: Mapping[str, str]) -> dict[str, Any]:

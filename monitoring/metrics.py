@@ -14,7 +14,7 @@ from typing import Any
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import OuterRef, QuerySet, Subquery, Sum
+from django.db.models import OuterRef, Q, QuerySet, Subquery, Sum
 
 from monitoring import announcements
 from monitoring.buckets import Bucket, bucketed, xs_of
@@ -52,14 +52,19 @@ def append(subject: Subject, series: Mapping[str, Columns], *, workload_id: UUID
     return len(rows) == len(wanted)
 
 
-def names(subject: Subject, q: str = "") -> list[MetricSeries]:
-    """Every series of the subject with its last point, by name; with `q` those whose names have each word of it."""
+def page(subject: Subject, q: str = "", *, after: tuple[str, str, int] | None = None, limit: int) -> list[MetricSeries]:
+    """The first `limit` series of the subject with their last points, by name, workload and rank; with `q` those whose names
+    have each word of it. `after`: those behind this (name, workload id, rank). It reads no further rows."""
     found = MetricSeries.objects.filter(subject=subject).order_by("name", "workload_id", "rank")
     if "\0" in q:  # PostgreSQL takes no such text
         return []
     for word in q.split():
         found = found.filter(name__icontains=word)
-    return list(found)
+    if after:
+        name, workload_id, rank = after
+        same = Q(name=name, workload_id__gt=workload_id) | Q(name=name, workload_id=workload_id, rank__gt=rank)
+        found = found.filter(Q(name__gt=name) | same, name__gte=name)  # the last says where the index begins
+    return list(found[:limit])
 
 
 def heads(subject: Subject) -> dict[str, int]:

@@ -218,6 +218,7 @@ class MetricSeries(models.Model):
             models.CheckConstraint(condition=Q(rank__gte=0), name="series_rank_not_negative"),
             models.CheckConstraint(condition=Q(head__gte=0), name="series_head_not_negative"),
         ]
+        indexes = [models.Index(fields=["subject", "name", "workload_id", "rank"], name="series_by_name")]  # metrics.page
 
     def __str__(self) -> str:
         return self.name

@@ -55,6 +55,7 @@ class MetricSeriesAnswer(serializers.Serializer):
 
 class MetricNamesAnswer(serializers.Serializer):
     metrics = MetricSeriesAnswer(many=True)
+    next_cursor = serializers.CharField(allow_null=True, help_text="Null at the end.")
 
 
 class ChartNameAnswer(serializers.Serializer):

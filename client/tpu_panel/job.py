@@ -198,8 +198,14 @@ class Job:
     # -- What it measures --------------------------------------------------------------------------------------
 
     def metrics(self) -> list[dict[str, Any]]:
-        """Each series with its last point."""
-        return list(self._connection.get(self._path("metrics"))["metrics"])
+        """Each series with its last point, read page by page."""
+        found, cursor = list[dict[str, Any]](), ""
+        while True:
+            page = self._connection.get(self._path("metrics"), {"cursor": cursor})
+            found += page["metrics"]
+            cursor = page.get("next_cursor") or ""
+            if not cursor:
+                return found
 
     def metric(
         self, name: str, *, by: str = "step", start: int | None = None, end: int | None = None, buckets: int = 500

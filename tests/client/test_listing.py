@@ -84,6 +84,14 @@ def test_series_are_shown_with_their_last_value():
     assert row.split() == ["loss", "1", "0", "3", "2", "NaN"]
 
 
+def test_series_are_read_page_by_page():
+    script = job_then(metrics=[SERIES], next_cursor="c")
+    script.answers.append(httpx.Response(200, json={"metrics": [SERIES | {"name": "lr"}], "next_cursor": None}))
+    found = json.loads(run(script, "metrics", "17", "--json").out.shown)
+    assert [one["name"] for one in found] == ["loss", "lr"]
+    assert script.asked[1:] == ["GET /api/v1/jobs/17/metrics", "GET /api/v1/jobs/17/metrics?cursor=c"]
+
+
 def test_a_metric_as_csv_has_what_the_panel_has():
     script = job_then(lines=[{"attempt": 1, "rank": 0, "buckets": BUCKETS}])
     assert run(script, "metrics", "17", "loss", "--csv").out.shown.decode().splitlines() == [

@@ -263,7 +263,8 @@ def test_a_hosts_samples_have_the_shape_of_a_jobs_metrics(vision):
                 "last_value": 30.0,
                 "attempt": None,
             }
-        ]
+        ],
+        "next_cursor": None,
     }
     answer = script.get(f"/api/v1/hosts/{host.pk}/metrics/lines?name=host.cpu_percent&by=wall&start=1500").json()
     assert (answer["name"], answer["by"], len(answer["lines"])) == ("host.cpu_percent", "wall", 1)

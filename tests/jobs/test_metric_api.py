@@ -77,7 +77,22 @@ def test_charts_have_their_names_and_who_measured(trained):
         "last_ms": NOON_MS + 114_000,
     }
     assert [chart["title"] for chart in trained.get("/charts?q=loss").json()["results"]] == ["loss"]
-    assert [row["attempt"] for row in trained.get("?q=loss").json()["metrics"]] == [1, 2]
+    assert sorted(row["attempt"] for row in trained.get("?q=loss").json()["metrics"]) == [1, 2]
+
+
+def test_series_come_by_name_and_by_pages(trained):
+    pages, cursor = [], ""
+    while cursor is not None:
+        found = trained.get(f"?limit=3&cursor={cursor}").json()
+        pages.append([(row["name"], row["attempt"]) for row in found["metrics"]])
+        cursor = found["next_cursor"]
+    assert [len(page) for page in pages] == [3, 1]
+    both = [[(name, attempt) for attempt in (1, 2)] for name in ("system.processes", "train/loss")]
+    assert [sorted(sum(pages, [])[cut : cut + 2]) for cut in (0, 2)] == both
+    assert trained.get("?limit=4").json()["next_cursor"] is None
+    assert trained.get("?limit=x").status_code == 422
+    of_another_search = trained.get("?limit=1").json()["next_cursor"]
+    assert trained.get(f"?q=loss&cursor={of_another_search}").status_code == 422
 
 
 def test_each_axis_has_its_x(trained):

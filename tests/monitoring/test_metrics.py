@@ -3,7 +3,8 @@ from __future__ import annotations
 import uuid
 
 import pytest
-from django.db import IntegrityError
+from django.db import IntegrityError, connection
+from django.test.utils import CaptureQueriesContext
 
 from monitoring import metrics
 from monitoring.metric_chunks import CHUNK_POINTS, Columns
@@ -23,7 +24,7 @@ def test_points_come_out_as_they_went_in(world):
     (line,) = metrics.read(world.subject, "loss")
     assert (line.workload_id, line.rank) == (FIRST, 0)
     assert [(bucket.x, bucket.last) for bucket in line.buckets] == [(step, float(step)) for step in range(5)]
-    (row,) = metrics.names(world.subject)
+    (row,) = metrics.page(world.subject, limit=9)
     assert (row.head, row.last_step, row.last_ms, row.last_value) == (5, 4, 4000, 4.0)
 
 
@@ -64,7 +65,7 @@ def test_nan_is_stored_and_no_last_value(world):
     metrics.append(world.subject, {"loss": Columns([0], [0], [float("nan")])}, workload_id=FIRST)
     (line,) = metrics.read(world.subject, "loss")
     assert (line.buckets[0].nan_count, line.buckets[0].last) == (1, None)
-    assert metrics.names(world.subject)[0].last_value is None
+    assert metrics.page(world.subject, limit=9)[0].last_value is None
 
 
 def test_names_that_are_none_and_too_many_names_are_left_out(world, monkeypatch):
@@ -72,7 +73,27 @@ def test_names_that_are_none_and_too_many_names_are_left_out(world, monkeypatch)
     metrics.append(
         world.subject, {"b": points(1), "a": points(1), "c": points(1), "": points(1), "x" * 201: points(1)}, workload_id=FIRST
     )
-    assert [row.name for row in metrics.names(world.subject)] == ["a", "b"]
+    assert [row.name for row in metrics.page(world.subject, limit=9)] == ["a", "b"]
+
+
+def test_a_page_of_series_goes_on_behind_any_of_them_and_reads_no_further(world):
+    for workload_id, rank in ((FIRST, 0), (FIRST, 1), (SECOND, 0)):
+        metrics.append(world.subject, {name: points(1) for name in "abc"}, workload_id=workload_id, rank=rank)
+    places = [(row.name, str(row.workload_id), row.rank) for row in metrics.page(world.subject, limit=20)]
+    assert places == sorted(places) and len(places) == 9
+    for number, place in enumerate(places):
+        behind = metrics.page(world.subject, after=place, limit=2)
+        assert [(row.name, str(row.workload_id), row.rank) for row in behind] == places[number + 1 : number + 3]
+    with CaptureQueriesContext(connection) as queries:
+        metrics.page(world.subject, after=places[3], limit=2)
+    (sql,) = [query["sql"] for query in queries]
+    assert sql.endswith("LIMIT 2")
+    if connection.vendor == "sqlite":
+        with connection.cursor() as cursor:
+            cursor.execute("EXPLAIN QUERY PLAN " + sql)
+            assert [step[-1] for step in cursor.fetchall()] == [
+                "SEARCH monitoring_metricseries USING INDEX series_by_name (subject_id=? AND name>?)"
+            ]
 
 
 def test_a_series_stands_once_and_a_chunk_at_its_place(world):
