@@ -29,17 +29,8 @@ road: setup-dev      ## tests with real processes and a real browser
 thorough: setup-dev  ## tests with a real server, or very many examples
 	$(PY) -m pytest -n auto -m "thorough" $(ARGS)
 
-bench: setup-dev     ## every benchmark in a small setting, as JSON; docs/benchmarks.md says what they mean
-	@$(PY) -m benchmarks.launch --rounds 5
-	@$(PY) -m benchmarks.metrics
-	@$(PY) -m benchmarks.firehose --floods 1 --seconds 3
-	@$(PY) -m benchmarks.idle --seconds 5
-	@$(PY) -m benchmarks.followers --followers 50 --seconds 5
-	@$(PY) -m benchmarks.lists --jobs 5000 --looks 5
-	@$(PY) -m benchmarks.bulk --jobs 2000 --waiting 1000 --rounds 1
-	@$(PY) -m benchmarks.log_search --lines 500000 --looks 10
-	@$(PY) -m benchmarks.log_viewer --lines 500000 --looks 3 --seconds 6
-	@$(PY) -m benchmarks.pages --looks 3
+bench: setup-dev     ## figures, as JSON with the ratio to a baseline of the same run
+	@for name in launch metrics firehose idle log_search lists bulk; do $(PY) -m benchmarks.$$name || exit 1; done
 
 docs: setup-dev      ## draw what is generated
 	$(PY) manage.py draw_docs
