@@ -147,7 +147,7 @@ class LiveReader:
             follower.resync(address)
 
     async def _deliver(self, key: str, entries: list[tuple[bytes, dict[bytes, bytes]]]) -> None:
-        """To a few followers at a time: all woken at once would hold up every request of this process until the last has sent."""
+        """A few followers at a time: all woken at once would hold up every request until the last one has sent."""
         if key == self._control:
             self._control_id = entries[-1][0]
             return
