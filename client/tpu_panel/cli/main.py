@@ -8,7 +8,7 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 
-from tpu_panel.cli import acting, completion, launching, listing, options
+from tpu_panel.cli import acting, completion, defining, launching, listing, options
 from tpu_panel.cli.statuses import Status, of_error
 from tpu_panel.cli.terminal import Terminal
 from tpu_panel.errors import PanelError
@@ -57,6 +57,7 @@ COMMANDS: dict[str, Command] = {
     "logs": acting.logs,
     "cancel": acting.cancel,
     "wait": acting.wait,
+    "definitions": defining.definitions,
     "hosts": listing.hosts,
     "metrics": listing.metrics,
     "open": acting.open_page,
