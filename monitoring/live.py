@@ -26,6 +26,7 @@ AWAY = (TimeoutError, OSError, redis.exceptions.RedisError)
 BACKOFF_S = (0.1, 0.5, 1, 2, 5)
 GATHER_S_A_STREAM = 0.00004  # pause after a read, so that many streams are not read message by message
 GATHER_MAX_S = 0.04
+AT_ONCE = 20  # followers told before others have a turn: some 3 ms of the event loop, with what they send
 WAKING = 8  # words to the own control stream under way at once: each takes a connection
 
 
@@ -41,7 +42,7 @@ class Follower(Protocol):
 class _Stream:
     last_id: bytes | None = None  # None: its position is to be found
     ready: asyncio.Event = field(default_factory=asyncio.Event)
-    followers: list[Follower] = field(default_factory=list)
+    followers: dict[Follower, None] = field(default_factory=dict)  # in their order
 
 
 class LiveReader:
@@ -64,7 +65,7 @@ class LiveReader:
     async def follow(self, address: str, follower: Follower) -> None:
         """From now on. Returns within READY_S even while Redis is away."""
         stream = self._streams.setdefault(address, _Stream())
-        stream.followers.append(follower)
+        stream.followers[follower] = None
         if self._task is None or self._task.done():
             self._task = asyncio.create_task(self._run(), name="live reader")
         if stream.ready.is_set() or self._is_away:
@@ -82,7 +83,7 @@ class LiveReader:
         stream = self._streams.get(address)
         if stream is None or follower not in stream.followers:
             return
-        stream.followers.remove(follower)
+        del stream.followers[follower]
         if not stream.followers:
             del self._streams[address]  # its watched key runs out by itself
 
@@ -114,7 +115,7 @@ class LiveReader:
         async with asyncio.timeout(BLOCK_S + ANSWER_S):
             found = await self._redis.xread(positions, block=int(BLOCK_S * 1000))  # type: ignore[arg-type]
         for key, entries in found or []:
-            self._deliver(key.decode(), entries)
+            await self._deliver(key.decode(), entries)
         await asyncio.sleep(min(len(self._streams) * GATHER_S_A_STREAM, GATHER_MAX_S))
 
     async def _prepare(self) -> None:
@@ -145,7 +146,8 @@ class LiveReader:
         for follower in list(stream.followers):
             follower.resync(address)
 
-    def _deliver(self, key: str, entries: list[tuple[bytes, dict[bytes, bytes]]]) -> None:
+    async def _deliver(self, key: str, entries: list[tuple[bytes, dict[bytes, bytes]]]) -> None:
+        """A few followers at a time: all woken at once would hold up every request until the last one has sent."""
         if key == self._control:
             self._control_id = entries[-1][0]
             return
@@ -155,11 +157,15 @@ class LiveReader:
             return  # left meanwhile; or followed anew, and its position is yet to be found
         stream.last_id = entries[-1][0]
         messages = [message for _id, fields in entries if (message := decode(fields)) is not None]
-        for follower in list(stream.followers):
+        for place, follower in enumerate(list(stream.followers), 1):
+            if follower not in stream.followers:  # left while others were told
+                continue
             if len(entries) >= streams.LIVE_LENGTH:  # a trimmed stream keeps at least so many: some may be gone
                 follower.resync(address)
             for message in messages:
                 follower.hear(address, message)
+            if place % AT_ONCE == 0:
+                await asyncio.sleep(0)
 
     def _forget_positions(self) -> None:
         self._renewed_at = 0.0

@@ -186,7 +186,9 @@ def test_who_follows_anew_while_a_message_is_on_its_way_is_made_ready_all_the_sa
         reader.leave("job:17", ear)
         following = asyncio.create_task(reader.follow("job:17", ear))
         await asyncio.sleep(0)
-        reader._deliver("live:job:17", [(b"1-1", {b"t": b"hint", b"s": b"job:17", b"n": b"1"})])  # read for the stream before
+        await reader._deliver(
+            "live:job:17", [(b"1-1", {b"t": b"hint", b"s": b"job:17", b"n": b"1"})]
+        )  # read for the stream before
         async with asyncio.timeout(live.READY_S / 2):
             await following
         add(2)
@@ -215,3 +217,47 @@ def test_a_message_that_a_follower_cannot_take_does_not_end_the_reader(valkey, c
 
     asyncio.run(story())
     assert "live streams not read" in caplog.text
+
+
+def test_others_have_a_turn_while_many_are_told(valkey, monkeypatch):
+    monkeypatch.setattr(live, "AT_ONCE", 2)
+
+    async def story() -> None:
+        reader, ears, told = LiveReader(), [Ear() for _ in range(7)], []
+        for ear in ears:
+            await reader.follow("job:17", ear)
+
+        async def another() -> None:
+            while (count := sum(bool(ear.heard) for ear in ears)) < len(ears):
+                told.append(count)
+                await asyncio.sleep(0)
+
+        beside = asyncio.create_task(another())
+        add(1)
+        await beside
+        assert set(told) == {0, 2, 4, 6}
+
+    asyncio.run(story())
+
+
+def test_who_leaves_while_others_are_told_hears_nothing_more(valkey, monkeypatch):
+    monkeypatch.setattr(live, "AT_ONCE", 1)
+
+    class Leaver(Ear):
+        def hear(self, address: str, message: dict[str, Any]) -> None:
+            super().hear(address, message)
+            reader.leave(address, last)
+
+    reader: LiveReader
+    last = Ear()
+
+    async def story() -> None:
+        nonlocal reader
+        reader, first, second = LiveReader(), Leaver(), Ear()
+        for ear in (first, last, second):
+            await reader.follow("job:17", ear)
+        add(1)
+        await until(lambda: second.heard)
+        assert (numbers(first), numbers(last), numbers(second)) == ([1], [], [1])
+
+    asyncio.run(story())
