@@ -141,7 +141,7 @@ def test_pages_fit_their_screen(world, a_person, scheme, width):
         if name == "jobs":
             row = page.locator(f"#job-{number}")
             expect(
-                row.get_by_text(f"#{number} · command=echo hello") if width < 1000 else row.get_by_text(str(number), exact=True)
+                row.get_by_text(f"#{number} · first-project") if width < 1000 else row.get_by_text(str(number), exact=True)
             ).to_be_visible()
         person.picture(f"{name}-{scheme}-{width}")
 
