@@ -60,7 +60,8 @@ def started(url: str, *words: str, **more: object) -> subprocess.Popen[bytes]:
     environment |= more.pop("environment", {})
     command = [sys.executable, "-m", "tpu_panel", *words]
     usual = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "stdin": subprocess.DEVNULL}
-    return subprocess.Popen(command, env=environment, **(usual | more))
+    # A shell that runs the tests in the background has them ignore Ctrl-C, which their children would inherit.
+    return subprocess.Popen(["env", "--default-signal=INT", *command], env=environment, **(usual | more))
 
 
 def ended(url: str, *words: str, **more: object) -> tuple[int, str]:
