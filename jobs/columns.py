@@ -62,7 +62,7 @@ def shown(names: tuple[str, ...]) -> list[Column]:
 def choices(names: tuple[str, ...], jobs: list[Job]) -> list[tuple[str, list[tuple[Column, bool]]]]:
     """(heading, columns and whether each is shown): all that these jobs could be told by. One query."""
     measured = _series(jobs).exclude(name__startswith="system.").exclude(name__startswith="progress/")
-    parameters = list(dict.fromkeys(name for job in jobs for name in job.parameters))[:MOST_CHOICES]
+    parameters = sorted({name for job in jobs for name in job.parameters})[:MOST_CHOICES]  # PostgreSQL keeps no order of theirs
     wanted = names or USUAL
 
     def offered(prefix: str, found: Iterable[str]) -> list[tuple[Column, bool]]:
