@@ -29,8 +29,12 @@ road: setup-dev      ## tests with real processes and a real browser
 thorough: setup-dev  ## tests with a real server, or very many examples
 	$(PY) -m pytest -n auto -m "thorough" $(ARGS)
 
-bench: setup-dev     ## figures, as JSON with the ratio to a baseline of the same run
-	@for name in launch metrics firehose idle log_search lists bulk; do $(PY) -m benchmarks.$$name || exit 1; done
+bench: setup-dev     ## all benchmarks in a small setting; in full: docs/benchmarks.md
+	@for run in "launch --rounds 10" "metrics" "firehose --lines 20000 --floods 1 --seconds 5" "idle --seconds 5" \
+	  "followers --followers 50 --seconds 5" "pages --looks 3" "lists --jobs 5000 --looks 3" \
+	  "bulk --jobs 2000 --waiting 1000 --rounds 1" "log_search --lines 200000 --looks 5" \
+	  "log_viewer --lines 200000 --looks 3 --seconds 5"; do \
+	  echo "== $$run"; $(PY) -m benchmarks.$$run || exit 1; done
 
 docs: setup-dev      ## draw what is generated
 	$(PY) manage.py draw_docs

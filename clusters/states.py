@@ -18,9 +18,9 @@ class HostState(TextChoices):
 
 
 class WorkloadState(TextChoices):
-    # in: workloads.create; out: scheduling.tick, workloads.want_stop; rescue: each pass renews its reason
+    # in: workloads.create; out: scheduling.schedule, workloads.want_stop; rescue: each pass renews its reason
     WAITING = "waiting", _("waiting")
-    # in: scheduling.tick; out: ranks.claim; rescue: sweep ends it when nobody claims
+    # in: scheduling.schedule; out: ranks.claim; rescue: sweep ends it when nobody claims
     ORDERED = "ordered", _("ordered")
     # in: ranks.claim; out: rank reports; rescue: sweep stops it at its deadline
     PREPARING = "preparing", _("preparing")
@@ -37,7 +37,7 @@ class WorkloadState(TextChoices):
 
 
 class RankState(TextChoices):
-    # in: scheduling.tick; out: ranks.claim; rescue: sweep
+    # in: scheduling.schedule; out: ranks.claim; rescue: sweep
     ORDERED = "ordered", _("ordered")
     # in: ranks.claim; out: rank reports; rescue: sweep
     CLAIMED = "claimed", _("claimed")
@@ -69,13 +69,13 @@ class Outcome(TextChoices):
 
 
 class FetchState(TextChoices):
-    # in: fetches.want; out: fetches.take_piece, fetches.fail; rescue: sweep, after FETCH_STALL_S
+    # in: fetches.want; out: fetches.take_piece, fetches.refused_by_host; rescue: sweep, after FETCH_STALL_S
     WANTED = "wanted", _("wanted")
-    # in and out: fetches.take_piece, fetches.fail; rescue: sweep, FETCH_STALL_S after its last piece
+    # in and out: fetches.take_piece, fetches.refused_by_host; rescue: sweep, FETCH_STALL_S after its last piece
     COMING = "coming", _("coming")
     # in: fetches.take_piece; dropped after FETCH_KEEP_S (fetches.drop_old)
     COMPLETE = "complete", _("complete")
-    # in: fetches.fail (the host's word, or the sweep's); dropped as the complete ones
+    # in: fetches.refused_by_host, fetches.give_up_stalled; dropped as the complete ones
     FAILED = "failed", _("failed")
 
 

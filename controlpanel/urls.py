@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from django.urls import include, path
-from django.views.decorators.http import require_POST
-from django.views.i18n import set_language
 
 import clusters.agent_api
 import clusters.api
@@ -12,6 +10,7 @@ import clusters.urls
 import jobs.urls
 import projects.urls
 from controlpanel import api_reference, client_archive, home, palette, project_api, project_views
+from projects import languages
 
 api = [
     path("teams/<str:slug>/projects", project_api.TeamProjects.as_view()),
@@ -21,7 +20,7 @@ urlpatterns = [
     path("", home.home, name="home"),
     path("seen", home.mark_seen, name="home-seen"),
     path("conditions", home.conditions, name="conditions"),
-    path("language", require_POST(set_language), name="language"),
+    path("language", languages.choose_language, name="language"),
     path("palette", palette.palette, name="palette"),
     path("api-reference", api_reference.api_reference, name="api-reference"),
     path("openapi.yaml", api_reference.openapi_document, name="openapi-document"),

@@ -7,7 +7,8 @@ from typing import Any
 
 from jobs.models import Job
 
-MOST_CHARACTERS = 60  # of one value
+MOST_CHARACTERS = 40  # of one value
+MOST_IN_A_LINE = 5
 
 
 def of(job: Job) -> list[tuple[str, str]]:
@@ -16,6 +17,11 @@ def of(job: Job) -> list[tuple[str, str]]:
     names = [name for name in parts if name in job.parameters] + [name for name in job.parameters if name not in parts]
     changed = [name for name in names if _is_told(job.parameters[name], parts.get(name))]
     return [(name, short(job.parameters[name])) for name in changed]
+
+
+def line(job: Job) -> str:
+    """All of them in a row's words."""
+    return " ".join(f"{name}={value}" for name, value in of(job)[:MOST_IN_A_LINE])
 
 
 def short(value: Any) -> str:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from django.utils.html import format_html
 from django.utils.translation import gettext as _
 
 from jobs import changed_parameters
@@ -19,6 +20,7 @@ MORE = ("progress", "version", "ended")
 PARAMETER, METRIC = "p.", "m."  # in front of a name: that parameter's value, or what was last measured by that name
 MOST = 20
 MOST_NAME = 100
+FITS = 16  # characters, of a value that its column has room for
 MOST_CHOICES = 60  # of parameters, and of measurements, that are offered
 
 
@@ -29,6 +31,8 @@ class Column:
     classes: str = ""
     sorts: str = ""  # the order that its head asks for
     hint: str = ""
+    text_of: Callable[[Job], str] | None = None  # of a job
+    is_drawn: bool = False  # by the template, being more than a text
 
 
 def read(names: Iterable[str]) -> tuple[str, ...]:
@@ -58,7 +62,7 @@ def shown(names: tuple[str, ...]) -> list[Column]:
 def choices(names: tuple[str, ...], jobs: list[Job]) -> list[tuple[str, list[tuple[Column, bool]]]]:
     """(heading, columns and whether each is shown): all that these jobs could be told by. One query."""
     measured = _series(jobs).exclude(name__startswith="system.").exclude(name__startswith="progress/")
-    parameters = list(dict.fromkeys(name for job in jobs for name in job.parameters))[:MOST_CHOICES]
+    parameters = sorted({name for job in jobs for name in job.parameters})[:MOST_CHOICES]  # PostgreSQL keeps no order of theirs
     wanted = names or USUAL
 
     def offered(prefix: str, found: Iterable[str]) -> list[tuple[Column, bool]]:
@@ -82,11 +86,16 @@ def last_values(names: tuple[str, ...], jobs: list[Job]) -> dict[tuple[Any, str]
 
 
 def value(column: Column, job: Job, measured: Mapping[tuple[Any, str], str]) -> str:
-    """Of a parameter or a measurement, the others' being the template's; "" where the job has none."""
+    """Its text; "" where the job has none, and of what is more than text, which the template draws."""
+    if column.text_of is not None:
+        return column.text_of(job)
     prefix, name = column.name[: len(PARAMETER)], column.name[len(PARAMETER) :]
     if prefix == METRIC:
         return measured.get((job.workload_id, name), "")
-    return changed_parameters.short(job.parameters[name]) if prefix == PARAMETER and name in job.parameters else ""
+    if prefix != PARAMETER or name not in job.parameters:
+        return ""
+    text = changed_parameters.short(job.parameters[name])
+    return format_html('<span title="{0}">{0}</span>', text) if len(text) > FITS else text
 
 
 def _measured(name: str) -> Column:
@@ -104,17 +113,36 @@ def _is_a_name(name: str) -> bool:
     return is_one and is_storable(name) and is_readable(name)
 
 
+def _chips(job: Job) -> str:
+    return f"{job.request.chips} × {job.request.accelerator}"
+
+
+def _owner(job: Job) -> str:
+    return job.created_by.get_username() if job.created_by else _("unknown")
+
+
+def _version(job: Job) -> str:
+    return _("%(slug)s, version %(number)s") % {"slug": job.version.definition.slug, "number": job.version.number}
+
+
 def _known() -> dict[str, Column]:
+    what_for = _("Why it is as it is, what its launch changed, its labels")
     longest = _("How long it runs; those that still run come as the longest")
     all_of_them = [
-        Column("project", _("Project"), "muted hide-narrow"),
-        Column("chips", _("Chips"), "hide-medium"),
-        Column("details", _("Details"), "wide hide-narrow", hint=_("Why it is as it is, what its launch changed, its labels")),
-        Column("time", _("Time"), "number", "run", longest),
-        Column("owner", _("Owner"), "muted hide-medium", "owner"),
-        Column("started", _("Started"), "number muted hide-medium", "started"),
+        Column("project", _("Project"), "muted hide-narrow", text_of=lambda job: job.project.slug),
+        Column("chips", _("Chips"), "hide-medium", text_of=_chips),
+        Column(
+            "details",
+            _("Details"),
+            "wide hide-narrow",
+            is_drawn=True,
+            hint=what_for,
+        ),
+        Column("time", _("Time"), "number", "run", longest, is_drawn=True),
+        Column("owner", _("Owner"), "muted hide-medium", "owner", text_of=_owner),
+        Column("started", _("Started"), "number muted hide-medium", "started", is_drawn=True),
         Column("progress", _("Progress"), "number hide-narrow"),
-        Column("version", _("Definition"), "muted hide-narrow"),
-        Column("ended", _("Ended"), "number muted hide-medium", "ended"),
+        Column("version", _("Definition"), "muted hide-narrow", text_of=_version),
+        Column("ended", _("Ended"), "number muted hide-medium", "ended", is_drawn=True),
     ]
     return {column.name: column for column in all_of_them}

@@ -160,10 +160,15 @@ def get_version(project: Project, slug: str, number: int | None = None) -> Defin
     if version is None:
         known = sorted(project.definitions.launchable().values_list("slug", flat=True))
         raise NotFound("no-such-definition", _("There is no definition %(slug)s in this project.") % {"slug": slug}, known=known)
-    if version.definition.archived_at:
-        sentence = _("The definition %(slug)s is archived: it can be launched when someone takes it out of the archive.")
-        raise Conflict("definition-archived", sentence % {"slug": slug}, slug=slug)
+    check_launchable(version.definition)
     return version if number in (None, version.number) else version_of(version.definition, number)
+
+
+def check_launchable(definition: JobDefinition) -> None:
+    """Raises Conflict("definition-archived") when nobody shall launch it."""
+    if definition.archived_at:
+        sentence = _("The definition %(slug)s is archived: it can be launched when someone takes it out of the archive.")
+        raise Conflict("definition-archived", sentence % {"slug": definition.slug}, slug=definition.slug)
 
 
 def version_of(definition: JobDefinition, number: int | None) -> DefinitionVersion:

@@ -45,7 +45,8 @@ class Row:
     job: Job
     progress: Progress | None
     cells: list[tuple[Column, str]]  # the text of those that are no column of every job's
-    changed: list[tuple[str, str]]  # parameters, and what its launch set them to
+    why: str  # it is as it is, where that is worth a word
+    changed: str  # "epochs=20 rate=0.1": what its launch set otherwise than its definition
     labels: list[Link]  # each narrows the list to those that have it
     more_labels: str  # those that have no room
 
@@ -211,6 +212,13 @@ class FilterBar:
             Link(f"{key}={value}", self.wanted.with_label(key, value).address(**self._page.more()))
             for key, value in sorted(job.labels.items())
         ]
-        cells = [(column, columns.value(column, job, measured)) for column, _head in self.columns]
+        cells = [(column, _text(column, job, progress, measured)) for column, _head in self.columns]
         more = ", ".join(label.text for label in labels[LABELS_A_ROW:])
-        return Row(job, progress, cells, changed_parameters.of(job), labels[:LABELS_A_ROW], more)
+        why = "" if job.state in (JobState.RUNNING, JobState.SUCCEEDED) else job.why[1]
+        return Row(job, progress, cells, why, changed_parameters.line(job), labels[:LABELS_A_ROW], more)
+
+
+def _text(column: Column, job: Job, progress: Progress | None, measured: Mapping[tuple[Any, str], str]) -> str:
+    if column.name == "progress":
+        return "" if progress is None or progress.percent is None else f"{progress.percent} %"
+    return columns.value(column, job, measured)

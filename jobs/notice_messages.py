@@ -85,7 +85,7 @@ class Message:
 def language_of(user: User) -> str:
     """The one that the person has chosen, else the panel's."""
     try:
-        chosen = getattr(user.profile, "language", "")  # type: ignore[attr-defined]
+        chosen = user.profile.language
     except ObjectDoesNotExist:
         chosen = ""
     return chosen or settings.LANGUAGE_CODE

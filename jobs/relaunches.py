@@ -11,7 +11,7 @@ from jobs import services
 from jobs.models import Job
 from jobs.selections import Refusal
 from projects.actors import Actor
-from projects.errors import Invalid
+from projects.errors import Conflict, Invalid
 
 MOST = 200  # at once: each is a launch
 
@@ -29,6 +29,6 @@ def relaunch(numbers: Sequence[int], *, by: Actor, now: datetime) -> tuple[dict[
             if number not in jobs:
                 raise Invalid({"": _("it is not there any more")})
             made[number] = services.relaunch(job=jobs[number], by=by, now=now).pk
-        except Invalid as error:
+        except (Conflict, Invalid) as error:
             refused.append(Refusal(number, "cannot-run-again", _("cannot run again: %(why)s") % {"why": error.sentence}))
     return made, refused

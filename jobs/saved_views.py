@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Any
 
 from django.contrib.auth.models import User
 from django.db import IntegrityError, transaction
-from django.db.models import Exists, OuterRef
+from django.db.models import Case, Exists, OuterRef, When
 from django.http import QueryDict
 from django.utils.translation import gettext as _
 
@@ -25,13 +26,14 @@ MOST_NAME = 60
 
 
 def of(by: Actor) -> list[SavedView]:
-    """One's own first, each kind by name; one query. With `is_default`."""
+    """One's own first, and all of them; then those of others, by name; one query. With `is_default`."""
     mine = DefaultView.objects.filter(view=OuterRef("pk"), user=by.user.pk)
     found = SavedView.objects.visible_to(by.user).select_related("project__team", "owner").annotate(opens=Exists(mine))
-    views = sorted(found.order_by("name", "pk")[: 4 * MOST_A_PERSON], key=lambda view: view.owner_id != by.user.pk)
+    own_first = Case(When(owner=by.user.pk, then=0), default=1)
+    views: list[Any] = list(found.order_by(own_first, "name", "pk")[: 4 * MOST_A_PERSON])
     for view in views:
         view.is_default = view.opens
-    return list(views)
+    return views
 
 
 def get_view(by: Actor, pk: int) -> SavedView:
@@ -62,9 +64,10 @@ def save(*, name: str, query: str, by: Actor, now: datetime, project: str = "") 
     owner = _writer(by)
     shared = get_project(by, project, may="jobs.launch") if project else None
     view = SavedView(owner=owner, project=shared, name=_name(name), query=_query(query), created_at=now)
-    if SavedView.objects.filter(owner=owner).count() >= MOST_A_PERSON:
-        raise Conflict("too-many-views", _("You have %(most)s views; delete one first.") % {"most": MOST_A_PERSON})
     with transaction.atomic():
+        User.objects.select_for_update().get(pk=owner.pk)  # of two that are saved at once, the second counts the first
+        if SavedView.objects.filter(owner=owner).count() >= MOST_A_PERSON:
+            raise Conflict("too-many-views", _("You have %(most)s views; delete one first.") % {"most": MOST_A_PERSON})
         _store(view)
         if shared:
             audit.record("view.share", by=by, subject=("view", str(view.pk), view.name), project=shared, query=view.query)

@@ -15,7 +15,7 @@ from django.utils.translation import gettext as _
 from clusters import catalogue, reasons, runtimes, sources, workloads
 from clusters.models import Cluster, Workload
 from clusters.specs import Request, Spec
-from jobs import attempts, notice_wishes, notices, parameters
+from jobs import attempts, definitions, notice_wishes, notices, parameters
 from jobs.models import DefinitionVersion, Job, NoticeSettings
 from jobs.retries import Policy
 from jobs.states import JobState
@@ -116,9 +116,10 @@ def relaunch(*, job: Job, by: Actor, now: datetime, with_checkpoints: bool = Fal
     """A new job that runs exactly what `job` ran: the same version, parameters, commit and packages.
 
     `with_checkpoints`: it goes on in the folder of checkpoints that `job` wrote, rather than in an empty one of its own.
-    Raises Invalid when what it needs is there no more: its accelerator or cluster, a secret; Conflict("checkpoints-in-use")
-    while another job that has not ended may write to that folder.
+    Raises Invalid when what it needs is there no more: its accelerator or cluster, a secret; Conflict when its definition is
+    archived ("definition-archived"), or another job that has not ended may write to that folder ("checkpoints-in-use").
     """
+    definitions.check_launchable(job.version.definition)
     request_of(job.request_json)
     _check_secrets(job.project, job.spec.secrets)
     owner = (job.checkpoints_of or job) if with_checkpoints else None

@@ -37,15 +37,15 @@ MOVES: dict[str, frozenset[str]] = {
 
 
 class NoticeState(TextChoices):
-    # in: notices.tell, sending.* (to try again at `due_at`); out: sending.claim; rescue: notices.tick, at `give_up_at`
+    # in: notices.tell, notice_sending (to try again at `due_at`); out: notice_moves.claim; rescue: notices.tick, at `give_up_at`
     PENDING = "pending", _("pending")
-    # in: sending.claim; out: sending.*; rescue: notices.tick, at `due_at`: a webhook goes again with its id, a mail never
+    # in: notice_moves.claim; out: notice_sending; rescue: notices.tick, at `due_at`: a webhook goes again, a mail never
     SENDING = "sending", _("sending")
-    # in: sending.*; forgotten after NOTICE_KEEP_DAYS
+    # in: notice_sending; forgotten after NOTICE_KEEP_DAYS
     SENT = "sent", _("sent")
-    # in: sending.*, notices.tick; forgotten as the sent ones
+    # in: notice_sending, notices.tick; forgotten as the sent ones
     FAILED = "failed", _("failed")
-    # in: sending.*, when nobody is to be told any more: who left the team, or has switched it off; forgotten as the sent ones
+    # in: notice_sending, when nobody is to be told any more: who left the team, or switched it off; forgotten as the sent ones
     DROPPED = "dropped", _("not sent")
 
 

@@ -158,7 +158,8 @@ def _context(request: HttpRequest, number: int) -> dict[str, Any]:
         "files": shown_files,
         "has_checkpoints": any(group.area == OutputFile.Area.CHECKPOINTS for group in shown_files.groups),
         "may_cancel": "jobs.cancel" in rights,
-        "may_launch": "jobs.launch" in rights,
+        "may_launch": "jobs.launch" in rights and job.version.definition.archived_at is None,
+        "is_archived": job.version.definition.archived_at is not None,
         "key": random.token_urlsafe(16),  # of the relaunch: two clicks are one job
         "parameters": {
             name: value if isinstance(value, str) else json.dumps(value) for name, value in job.parameters.items() if value != ""

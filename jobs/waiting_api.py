@@ -74,7 +74,7 @@ async def _wait(request: Request, job: Job, timeout_s: float, language: str) -> 
     try:
         with ended_with_process(waiter.stop):
             await live.reader().follow(address, waiter)
-            while not await in_thread(_has_ended)(job.pk) and (left_s := deadline - time.monotonic()) > 0:
+            while await in_thread(_is_to_wait)(request, job.pk, address) and (left_s := deadline - time.monotonic()) > 0:
                 await waiter.wait(min(left_s, LOOK_EVERY_S))
                 if waiter.is_stopped:
                     return
@@ -115,8 +115,14 @@ class Waiter:
                     await self._end.wait()
 
 
-def _has_ended(job_id: int) -> bool:
-    return Job.objects.filter(pk=job_id, state__in=ENDED).exists()
+def _is_to_wait(request: Request, job_id: int, address: str) -> bool:
+    """It has not ended, and who waits may still hear of it: whose access ends holds the connection no longer."""
+    if Job.objects.filter(pk=job_id, state__in=ENDED).exists():
+        return False
+    try:
+        return bool(door.still_admitted(door.scope_of(request), [address]))
+    except Unauthorized:
+        return False
 
 
 def _answer(request: Request, number: int, language: str) -> bytes:

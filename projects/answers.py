@@ -20,6 +20,7 @@ from django.core.exceptions import (
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.middleware.csrf import REASON_NO_CSRF_COOKIE
 from django.template.loader import render_to_string
+from django.urls import Resolver404, resolve
 from django.utils.html import escape
 from django.utils.translation import gettext as _
 from rest_framework import exceptions
@@ -43,6 +44,8 @@ class PanelErrorMiddleware:
     def __call__(self, request: HttpRequest) -> HttpResponse:
         request.id = secrets.token_urlsafe(9)  # type: ignore[attr-defined]  # 12 characters
         response = _refuse_nul(request) or self.get_response(request)
+        if response.status_code == HTTPStatus.METHOD_NOT_ALLOWED and not request.path.startswith(JSON_PATHS):
+            response = _not_for_this(request, response["Allow"])
         response["X-Request-Id"] = request.id  # type: ignore[attr-defined]
         return response
 
@@ -55,6 +58,30 @@ def _refuse_nul(request: HttpRequest) -> HttpResponse | None:
     if "\0" not in request.path:
         return None
     return answer(request, NotFound("no-such-page", _("There is no such page.")))
+
+
+def _not_for_this(request: HttpRequest, allowed: str) -> HttpResponse:
+    """Mostly the address of a form's button, to which signing in has led, or the browser's history."""
+    error = PanelError(
+        "method-not-allowed",
+        _("Nothing was done: this is where a button of another page leads. Go there, and press it again."),
+        there=_page_above(request.path),
+    )
+    error.status = HTTPStatus.METHOD_NOT_ALLOWED
+    response = answer(request, error)
+    response["Allow"] = allowed
+    return response
+
+
+def _page_above(path: str) -> str:
+    """The nearest address above `path` that there is."""
+    while path := path.rpartition("/")[0]:
+        try:
+            resolve(path)
+        except Resolver404:
+            continue
+        return path
+    return "/"
 
 
 def answer(request: HttpRequest, error: PanelError, *, bare: bool = False) -> HttpResponse:
@@ -162,6 +189,7 @@ def _fields_of(exc: ValidationError) -> dict[str, str]:
 
 def _page(error: PanelError, request: HttpRequest, *, bare: bool) -> str:
     context: dict[str, Any] = {"status": error.status, "code": error.code, "sentence": error.sentence, "request_id": _id(request)}
+    context["there"] = error.data.get("there", "")
     if bare:
         context["request"] = request  # for its csp_nonce
     try:

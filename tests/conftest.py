@@ -3,11 +3,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+from django.db import connection
 from django.utils import translation
 from django.utils.translation import trans_real
 
 from controlpanel import words
 from tests.valkey import Valkey
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    if item.get_closest_marker("postgresql") and connection.vendor != "postgresql":
+        pytest.skip("means something on PostgreSQL only: python -m tests.postgresql python -m pytest -m postgresql")
 
 
 @pytest.fixture(scope="session")

@@ -22,8 +22,12 @@ class Account:
 
 
 def path(environ: Mapping[str, str] = os.environ) -> Path:
-    home = environ.get("XDG_CONFIG_HOME") or Path.home() / ".config"
-    return Path(environ.get("PANEL_CONFIG") or Path(home) / "tpu-panel" / "config.json")
+    if named := environ.get("PANEL_CONFIG"):
+        return Path(named)
+    try:
+        return Path(environ.get("XDG_CONFIG_HOME") or Path.home() / ".config") / "tpu-panel" / "config.json"
+    except RuntimeError:
+        raise PanelError("config", "There is no home folder to keep an account in: say where in PANEL_CONFIG.") from None
 
 
 def account(url: str | None = None, token: str | None = None, environ: Mapping[str, str] = os.environ) -> Account:
@@ -49,7 +53,7 @@ def load(environ: Mapping[str, str] = os.environ) -> Account | None:
         return None
     except OSError as error:
         raise PanelError("config", f"{place} cannot be read: {error.strerror}.") from error
-    except (ValueError, KeyError, TypeError, AttributeError, PanelError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError, PanelError) as error:
         raise PanelError("config", f"{place} is not what `tpu-panel login` writes. Delete it, and sign in again.") from error
 
 

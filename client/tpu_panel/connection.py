@@ -126,9 +126,12 @@ class Connection:
 
     def _json(self, answer: httpx.Response) -> Any:
         try:
-            return answer.json()
-        except ValueError:
-            raise self._not_a_panel(answer) from None
+            found = answer.json()
+        except (ValueError, RecursionError):
+            found = None
+        if not isinstance(found, dict):  # as all that a panel says is
+            raise self._not_a_panel(answer)
+        return found
 
     def _error(self, answer: httpx.Response) -> PanelError:
         if answer.is_redirect:
@@ -136,7 +139,7 @@ class Connection:
             return PanelError("redirected", f"{self.url} points to {place}: use that address.", status=answer.status_code)
         try:
             found = errors.of_answer(answer.status_code, answer.json(), retry_after_s=_retry_after_s(answer))
-        except ValueError:
+        except (ValueError, RecursionError):
             found = None
         if found is not None:
             return found

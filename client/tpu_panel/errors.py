@@ -78,3 +78,14 @@ def of_answer(status: int, body: Any, *, retry_after_s: float | None = None) -> 
     if retry_after_s is not None:
         details["retry_after_s"] = retry_after_s
     return OF_STATUS.get(status, PanelError)(body["code"], body["message"], status=status, details=details)
+
+
+STRANGE = (LookupError, TypeError, ValueError, AttributeError, RecursionError)  # what reading an answer of another shape raises
+
+
+def strange(url: str, error: Exception) -> Unreachable:
+    """Of an answer that lacks what a panel's has, or has it of another kind."""
+    why = f"{type(error).__name__}: {error}"[:200]
+    return Unreachable(
+        "strange-answer", f"{url} gave an answer that cannot be understood. Is it a panel of this release? ({why})"
+    )

@@ -11,3 +11,4 @@ class Profile(models.Model):
 
     user = models.OneToOneField(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, primary_key=True, related_name="profile")
     seen_until = models.DateTimeField(null=True)  # what ended up to then, the person has seen on the first page
+    language = models.CharField(max_length=16, blank=True, default="")  # of mails to the person; "": the panel's own

@@ -16,11 +16,20 @@ const MAX_SUBSCRIPTIONS = 64; // of one socket (monitoring/consumers.py)
 class Connection extends EventTarget {
   state = "idle"; // idle, connecting, live, polling, signed-out
   since = new Date();
+  isUnanswered = false; // polling, and the panel does not answer even that
 
   become(state) {
     if (state === this.state) return;
     this.state = state;
     this.since = new Date();
+    if (state !== "polling") this.isUnanswered = false;
+    this.dispatchEvent(new Event("change"));
+  }
+
+  /** What came of asking the panel for something by HTTP. */
+  asked({ isAnswered }) {
+    if (this.state !== "polling" || this.isUnanswered === !isAnswered) return;
+    this.isUnanswered = !isAnswered;
     this.dispatchEvent(new Event("change"));
   }
 }

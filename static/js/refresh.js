@@ -6,6 +6,7 @@ import { connection, signedOut } from "panel/live";
 import { drawing, swapRows, swapWhole } from "panel/rows";
 
 const EVERY_MS = 500;
+const OF_A_PROXY = [502, 503, 504]; // which answers for a panel that does not
 const BUSY_MS = 1000; // looked at again, once the reader has let go
 const fetches = new Map(); // url -> {timer, at, isRunning, again}
 
@@ -35,10 +36,12 @@ async function fetchNow(url, one) {
   let isBusy = false;
   try {
     const response = await fetch(url, { headers: { "HX-Request": "true" } });
+    connection.asked({ isAnswered: !OF_A_PROXY.includes(response.status) });
     if (response.redirected || response.status === 401) signedOut();
     else if (response.ok) isBusy = draw(url, await response.text());
   } catch (error) {
-    if (!(error instanceof TypeError)) throw error; // no network: the next poll tries again
+    if (!(error instanceof TypeError)) throw error;
+    connection.asked({ isAnswered: false }); // the next poll tries again
   } finally {
     one.isRunning = false;
     if ((one.isAsked || isBusy) && connection.state !== "signed-out") refresh(url, isBusy ? BUSY_MS : 0);

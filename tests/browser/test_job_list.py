@@ -217,3 +217,21 @@ def test_columns_are_chosen_and_tell_the_jobs_of_a_sweep_apart(world, a_person, 
     page.get_by_role("link", name="Usual columns").click()
     expect(head).to_contain_text("Project")
     assert "column=" not in page.url
+
+
+def test_a_page_says_when_the_panel_does_not_answer_and_when_it_does_again(world, a_person, jobs):
+    person = a_person()
+    page = person.page
+    page.route_web_socket("**", lambda socket: socket.close())
+    page = person.open("/jobs")
+    badge = page.locator("[data-connection]").first
+    expect(badge).to_contain_text("polling since", timeout=15_000)
+    page.route("**/jobs*", lambda route: route.abort())
+    expect(badge).to_contain_text("no answer since", timeout=15_000)
+    page.unroute("**/jobs*")
+    page.route("**/jobs*", lambda route: route.fulfill(status=502))
+    expect(badge).to_contain_text("no answer since")
+    page.unroute("**/jobs*")
+    expect(badge).to_contain_text("polling since", timeout=15_000)
+    expect(page.locator("#job-list")).to_contain_text("train-9")
+    person.complaints.clear()  # the browser's own lines for what was cut

@@ -139,3 +139,17 @@ def test_who_lost_the_team_is_shown_the_steps_again(member, project):
     a_job(project=project, by=member)
     Membership.objects.all().delete()
     assert "Three steps to the first launch" in text_of(as_(member).get("/"))
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("path", "there"), [("/jobs/17/relaunch", "/jobs/17"), ("/jobs/views/3/deletion", "/jobs/views/3"), ("/language", "/")]
+)
+def test_the_address_of_a_button_says_where_the_button_is(path, there):
+    browser = Client(raise_request_exception=False)
+    browser.force_login(a_user())
+    answer = browser.get(path)
+    page = answer.content.decode()
+    assert (answer.status_code, answer["Allow"]) == (405, "POST")
+    assert "Nothing was done" in page and f'href="{there}"' in page and answer["X-Request-Id"] in page
+    assert browser.get("/api/v1/jobs/17/relaunch").json()["code"] == "method-not-allowed"

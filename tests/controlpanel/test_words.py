@@ -10,12 +10,14 @@ from pathlib import Path
 import pytest
 from babel.messages import Catalog
 from django.conf import settings
+from django.contrib.auth.models import User
 from django.core.management import call_command
 from django.test import Client
 from django.utils import translation
 
 from controlpanel import words
 from controlpanel.templatetags import panel
+from jobs.notice_messages import language_of
 from tests.factories import a_member, a_user
 
 CHINESE = "zh-hans"
@@ -207,6 +209,16 @@ def test_who_is_not_signed_in_chooses_too(db, languages):
     assert 'action="/language"' in browser.get("/sign-in").content.decode()
     browser.post("/language", {"language": "en", "next": "/sign-in"})
     assert "<h1>Sign in</h1>" in browser.get("/sign-in").content.decode()
+
+
+@pytest.mark.django_db
+def test_mails_come_in_the_language_that_the_person_has_chosen():
+    person, browser = a_user(), Client()
+    browser.force_login(person)
+    for language in (CHINESE, "xx"):
+        browser.post("/language", {"language": language, "next": "/tokens"})
+    assert language_of(User.objects.get(pk=person.pk)) == CHINESE
+    assert language_of(a_user()) == "en"
 
 
 @pytest.mark.parametrize("language", ["xx", "", "../../etc", "zh-hans" * 100])

@@ -35,7 +35,7 @@ def job(vision):
 
 def test_a_row_tells_what_its_launch_changed(browser, vision, job):
     page = browser.get("/jobs").content.decode()
-    assert "command=<b>true</b>" in page and "lr=<b>0.1</b>" in page
+    assert '<span class="changed">command=true lr=0.1</span>' in page
 
 
 def test_what_is_as_its_definition_has_it_is_not_told():
@@ -51,8 +51,8 @@ def test_any_parameter_and_measurement_is_a_column(browser, job):
     page = answer.content.decode()
     heads = [column.title for column, _head in answer.context["bar"].columns]
     assert heads == ["Owner", "loss", "lr", "absent"]
-    assert [text for _column, text in answer.context["rows"][0].cells] == ["", "0.125", "0.1", ""]
-    assert '<span title="0.125">0.125</span>' in page
+    assert [text for _column, text in answer.context["rows"][0].cells] == ["member", "0.125", "0.1", ""]
+    assert '<td class="number hide-narrow">0.125</td>' in page
 
 
 def test_the_choice_offers_what_these_jobs_have(browser, job):

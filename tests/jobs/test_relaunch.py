@@ -6,7 +6,7 @@ import pytest
 from django.test import Client
 
 from clusters.models import Cluster, Workload
-from jobs import services
+from jobs import definitions, services
 from jobs.models import Job
 from projects import secrets
 from projects.actors import Actor
@@ -114,6 +114,21 @@ def test_a_script_and_a_page_go_on_from_checkpoints(script, vision):
     ended(Job.objects.get(pk=made.json()["number"]))
     page = browser.post(f"/jobs/{first.pk}/relaunch", {"with_checkpoints": "yes"}, follow=True).content.decode()
     assert f'with the checkpoints of <a href="/jobs/{first.pk}">' in page
+
+
+def test_what_is_archived_is_not_launched_again(script, vision):
+    first = ended(a_job(project=vision.project, by=vision.member))
+    client, browser = script(vision.member, scope="launch"), Client()
+    browser.force_login(vision.member)
+    assert "relaunch" in browser.get(f"/jobs/{first.pk}").content.decode()
+    definitions.archive(definition=first.version.definition, by=Actor(user=vision.operator), now=after(30))
+    refused = client.post(f"/api/v1/jobs/{first.pk}/relaunch", {})
+    assert (refused.status_code, refused.json()["code"]) == (409, "definition-archived")
+    of_many = client.post("/api/v1/jobs/relaunches", {"jobs": [first.pk]}).json()
+    assert "The definition command is archived" in str(of_many)
+    page = browser.get(f"/jobs/{first.pk}").content.decode()
+    assert f'action="/jobs/{first.pk}/relaunch"' not in page and "so this job is not relaunched" in page
+    assert Job.objects.count() == 1
 
 
 def test_what_it_needs_and_is_gone_is_named(vision):

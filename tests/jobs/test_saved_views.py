@@ -9,8 +9,10 @@ from django.test import Client
 from jobs import saved_views
 from jobs.models import DefaultView, SavedView
 from projects.actors import Actor
+from projects.errors import Conflict
 from projects.models import AuditEntry, Role
 from tests.factories import NOON, a_job, a_member
+from tests.monitoring.threads import at_once
 
 pytestmark = pytest.mark.django_db
 
@@ -174,3 +176,30 @@ def test_what_cannot_be_saved_is_said_above_the_list(browser, vision):
         answer = browser.post("/jobs/views", {"name": name, "query": "?state=failed"})
         assert answer["Location"] == "/jobs?state=failed"
         assert f"The view was not saved: {said}" in browser.get("/jobs?state=failed").content.decode()
+
+
+def test_ones_own_are_there_however_many_others_share(vision, monkeypatch):
+    monkeypatch.setattr(saved_views, "MOST_A_PERSON", 1)  # four are shown
+    for number in range(5):
+        other = a_member(team=vision.team, role=Role.MEMBER)
+        saved(other, name=f"a{number}", project="vit")
+    saved(vision.member, name="z")
+    assert names(vision.member) == ["z", "a0", "a1", "a2"]
+
+
+@pytest.mark.postgresql
+@pytest.mark.django_db(transaction=True)
+def test_two_that_are_saved_at_once_are_no_more_than_are_allowed(vision, monkeypatch):
+    monkeypatch.setattr(saved_views, "MOST_A_PERSON", 1)
+    for _round in range(20):
+        refused = []
+
+        def save(name: str, refused: list[str] = refused) -> None:
+            try:
+                saved(vision.member, name=name)
+            except Conflict as error:
+                refused.append(error.code)
+
+        at_once(lambda: save("a"), lambda: save("b"))  # noqa: B023  of this round
+        assert (SavedView.objects.count(), refused) == (1, ["too-many-views"])
+        SavedView.objects.all().delete()

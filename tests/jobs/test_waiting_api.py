@@ -113,6 +113,14 @@ def test_whose_token_is_revoked_meanwhile_is_told_nothing(vision, job, server, w
     assert waiting.result().content.strip() == b""
 
 
+def test_whose_token_is_revoked_holds_the_connection_no_longer(vision, job, server, wait, monkeypatch):
+    monkeypatch.setattr(waiting_api, "LOOK_EVERY_S", 0.3)
+    waiting = wait(timeout_s=25)
+    wait_for(lambda: followers(server, job))
+    tokens.revoke(token=tokens.of(vision.viewer).get(), by=Actor(user=vision.viewer))
+    assert waiting.result(timeout=10).content.strip() == b""
+
+
 def test_an_end_of_which_no_word_came_is_seen_all_the_same(vision, job, server, wait, monkeypatch):
     monkeypatch.setattr(waiting_api, "LOOK_EVERY_S", 0.3)
     waiting = wait(timeout_s=20)
@@ -123,8 +131,8 @@ def test_an_end_of_which_no_word_came_is_seen_all_the_same(vision, job, server, 
 
 
 def test_the_database_is_left_alone_while_nothing_happens(job, wait, monkeypatch):
-    looks, has_ended = [], waiting_api._has_ended
-    monkeypatch.setattr(waiting_api, "_has_ended", lambda number: looks.append(number) or has_ended(number))
+    looks, is_to_wait = [], waiting_api._is_to_wait
+    monkeypatch.setattr(waiting_api, "_is_to_wait", lambda *about: looks.append(about) or is_to_wait(*about))
     wait(timeout_s=4).result()
     assert len(looks) <= 3  # at the beginning, a second after the live stream has begun, at the end
 

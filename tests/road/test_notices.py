@@ -59,7 +59,11 @@ def deliveries(world: World, number: int) -> dict[str, tuple[str, int]]:
 
 
 def test_a_job_tells_by_both_ways_when_it_starts_and_when_it_fails(world, agent, receiver, secret, mails):
-    number = world.launch("sleep 1; exit 3", name="digits")
+    go = world.folder / "go"
+    number = world.launch(f"until [ -e {go} ]; do sleep 0.1; done; exit 3", name="digits")
+    # What is due together comes in one mail, so the second waits for the first.
+    until(lambda: len(receiver.calls) == 1 and len(mails.mails) == 1, within_s=90, what="a call and a mail")
+    go.touch()
     world.wait(number, "failed")
     until(lambda: len(receiver.calls) == 2 and len(mails.mails) == 2, within_s=90, what="two calls and two mails")
     bodies = [receiver.read(call, secret) for call in range(2)]

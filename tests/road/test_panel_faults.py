@@ -91,15 +91,18 @@ def test_when_up_is_killed_its_parts_end_and_what_runs_goes_on(world, agent, tmp
     check_ran_once(world, number, tmp_path, "job")
 
 
-def test_a_taken_port_is_said_before_anything_starts(world):
-    done = subprocess.run(
-        world.up_command(), cwd=BASE_DIR, env=world.environment, capture_output=True, text=True, timeout=60, check=False
-    )
-    assert done.returncode == 1
-    assert (
-        done.stdout
-        == f"Port {world.port} is taken. End what listens there, or choose another: manage.py up --port {world.port + 1}\n"
-    )
+def test_what_another_panel_has_is_said_before_anything_starts(world, tmp_path):
+    def up(var: str) -> tuple[int, str]:
+        environment = world.environment | {"PANEL_VAR": var}
+        done = subprocess.run(
+            world.up_command(), cwd=BASE_DIR, env=environment, capture_output=True, text=True, timeout=60, check=False
+        )
+        return done.returncode, done.stdout
+
+    status, said = up(world.environment["PANEL_VAR"])
+    assert (status, said.startswith(f"The panel of {world.environment['PANEL_VAR']} runs already, at {world.url} (")) == (1, True)
+    taken = f"Port {world.port} is taken. End what listens there, or choose another: manage.py up --port {world.port + 1}\n"
+    assert up(str(tmp_path / "var")) == (1, taken)
 
 
 def test_a_redis_that_gives_no_users_is_said_at_start(tmp_path):

@@ -18,7 +18,7 @@ from tpu_panel.cli.terminal import Terminal
 from tpu_panel.cli.watching import JsonLines, Shown
 from tpu_panel.config import Account
 from tpu_panel.connection import checked_url
-from tpu_panel.errors import Conflict, NotSignedIn, PanelError, WaitTimeout
+from tpu_panel.errors import Conflict, NotSignedIn, PanelError, WaitTimeout, strange
 from tpu_panel.job import Job
 from tpu_panel.panel import Panel
 
@@ -30,6 +30,8 @@ def login(terminal: Terminal, arguments: argparse.Namespace) -> int:
     token = _token(terminal, arguments, url)
     with Panel(url, token, patience_s=arguments.patience) as panel:
         me = panel.me()
+        if not isinstance(me.get("username"), str) or not isinstance(me.get("scope"), str):
+            raise strange(panel.url, KeyError("username"))
     place = config.save(Account(url, token))
     if arguments.json:
         terminal.print(json.dumps({"url": url, "username": me["username"], "scope": me["scope"], "config": str(place)}))
@@ -58,9 +60,14 @@ def _token(terminal: Terminal, arguments: argparse.Namespace, url: str) -> str:
             text = Path(arguments.token_file).read_text()
         except OSError as error:
             raise UsageError(f"{arguments.token_file} cannot be read: {error.strerror}.") from None
+        except ValueError:
+            raise UsageError(f"{arguments.token_file} is no text.") from None
     elif sys.stdin.isatty():
         terminal.note(f"Make a token at {url}/tokens and paste it here (it is not shown).")
-        text = getpass.getpass("Token: ")
+        try:
+            text = getpass.getpass("Token: ")
+        except EOFError:
+            text = ""
     else:
         text = sys.stdin.readline()
     token = text.strip()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Iterable, Sequence
 
-from tpu_panel.errors import PanelError
+from tpu_panel.errors import STRANGE, PanelError
 from tpu_panel.panel import Panel
 
 PATIENCE_S = 1.0  # whoever presses Tab does not wait for long
@@ -107,7 +107,7 @@ def _values(action: argparse.Action, last: str, words: Sequence[str]) -> list[st
     try:
         with Panel(patience_s=PATIENCE_S) as panel:
             return _starting(last, source(panel, words))
-    except PanelError:
+    except (PanelError, *STRANGE):
         return []
 
 

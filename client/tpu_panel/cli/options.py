@@ -109,6 +109,11 @@ def _wait(one: argparse.ArgumentParser) -> None:
     one.add_argument("--timeout", type=seconds, metavar="S", help="for so many seconds in all")
 
 
+def _definitions(one: argparse.ArgumentParser) -> None:
+    one.add_argument("definition", nargs="?", metavar="DEFINITION", help="its parameters, with their defaults")
+    one.add_argument("--project")
+
+
 def _metrics(one: argparse.ArgumentParser) -> None:
     _number(one)
     one.add_argument("name", nargs="?", metavar="NAME", help="of one metric")
@@ -147,6 +152,7 @@ COMMANDS: dict[str, tuple[str, Fill]] = {
     "logs": ("print a job's log as it was printed, to the byte", _logs),
     "cancel": ("end jobs", _cancel),
     "wait": ("wait for the end of jobs", _wait),
+    "definitions": ("list what can be launched, or show the parameters of one", _definitions),
     "hosts": ("list hosts", lambda one: None),
     "metrics": ("show what a job has measured", _metrics),
     "open": ("open a job's page in the browser", _number),

@@ -6,6 +6,7 @@ import os
 import sys
 import threading
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TextIO
 
 from tpu_panel.cli import words
@@ -14,12 +15,17 @@ COLOURS = {"grey": "90", "red": "31", "green": "32", "yellow": "33", "blue": "34
 NARROW, USUAL = 20, 100  # columns
 
 
+def _nowhere() -> TextIO:
+    """Python has no stream where the shell has closed it."""
+    return Path(os.devnull).open("w")
+
+
 class Terminal:
     """Results go to `out`, everything else to `err`. Thread-safe."""
 
     def __init__(self, out: TextIO | None = None, err: TextIO | None = None, environ: Mapping[str, str] = os.environ) -> None:
-        self.out = out or sys.stdout
-        self.err = err or sys.stderr
+        self.out = out or sys.stdout or _nowhere()
+        self.err = err or sys.stderr or _nowhere()
         self._environ = environ
         self._lock = threading.RLock()
         self._bar = ""
